@@ -1,0 +1,68 @@
+# Two commands do everything on a fresh machine:
+#   make demo   a simulated Mars scene from raw files to maps and a report
+#   make test   the tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake --workflow-profile workflow/profiles/default
+
+.PHONY: demo test test-all lint format lock schema clean-demo help
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo      map a simulated Mars scene (minutes) and name the files to open"
+	@echo "make test      run the tests"
+	@echo "make test-all  run the tests, the long statistical, cluster and browser ones too"
+	@echo "make lint      ruff, mypy, snakefmt and snakemake --lint"
+	@echo "make lock      resolve requirements.lock anew from pyproject.toml"
+
+# The lock is hashed and names no index, so it installs from whatever index pip or uv is set up to use.
+# pip installs uv; where uv cannot be had, pip does the whole job, only slower.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "gibbsite needs Python 3.11 or newer; $(PYTHON) is older. Use: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@if $(BIN)/pip install --quiet uv; then \
+	  $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode --require-hashes -r requirements.lock; \
+	else \
+	  $(BIN)/pip install --quiet --require-hashes -r requirements.lock; \
+	fi
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+demo: $(READY)
+	$(SNAKEMAKE) --configfile config/demo.yaml
+	@echo; echo "Open:"; echo "  results/demo/report.html                         the whole story, in any browser"; \
+	echo "  results/demo/products/frt0000ace5_class.tif       the class map, in QGIS (its style comes along)"; \
+	echo "  results/demo/products/frt0000ace5_classes.gpkg    the classes as polygons"; \
+	echo "  results/demo/spectra/spectra.png                 the class-mean spectra"
+
+test: $(READY)
+	$(BIN)/python -m pytest -m "not statistical and not cluster and not browser" -n 2 --dist loadfile
+
+test-all: $(READY) lint
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(SNAKEMAKE) --lint
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+# The schema Snakemake validates with is written from the pydantic models; a test keeps it in step.
+schema: $(READY)
+	$(BIN)/python -m gibbsite.settings > workflow/schemas/config.schema.json
+
+lock: $(READY)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+	  --extra dev --output-file requirements.lock pyproject.toml
+
+clean-demo:
+	rm -rf results/demo

@@ -1,0 +1,62 @@
+# The whole pipeline, from archive files to maps, spectra and a report:
+#   snakemake --workflow-profile workflow/profiles/default
+# Settings: config/config.yaml. Scenes: the table it names.
+
+import json
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version, validate
+
+from gibbsite.errors import GibbsiteError
+from gibbsite.scenes import read_scenes
+from gibbsite.settings import validate as check_settings
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+# gibbsite's own check comes first: it names the key, what was found and what is allowed, in one line.
+try:
+    check_settings(config, "config")
+    SCENES = read_scenes(Path(config.get("scenes", "config/scenes.tsv")))
+except GibbsiteError as error:
+    raise WorkflowError(str(error))
+validate(config, "workflow/schemas/config.schema.json")
+RESULTS = config["results"]
+
+
+wildcard_constraints:
+    scene="|".join(SCENES),
+    chain=r"\d+",
+
+
+def settings(*sections):
+    """The sections a step reads, as JSON: a rule reruns when one of these changes, and only then."""
+    return json.dumps({name: config[name] for name in sections}, sort_keys=True)
+
+
+def each_scene(pattern):
+    return expand(f"{RESULTS}/{pattern}", scene=SCENES)
+
+
+def optional(flag, path):
+    return f"{flag} '{path}'" if path else ""
+
+
+include: "workflow/rules/simulate.smk"
+include: "workflow/rules/scenes.smk"
+include: "workflow/rules/model.smk"
+include: "workflow/rules/maps.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    input:
+        f"{RESULTS}/report.html",
+        f"{RESULTS}/spectra/spectra.csv",
+        each_scene("maps/{scene}_class.tif"),
+        each_scene("products/{scene}_classes.gpkg"),
+    default_target: True

@@ -1,0 +1,75 @@
+"""Chains on disk: the trace, the best state and the last one; a few megabytes whatever the scene's size."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from gibbsite import store
+from gibbsite.gibbs import Info
+from gibbsite.niw import Prior
+from gibbsite.sampling import Chain
+from gibbsite.state import State
+from gibbsite.statistics import Statistics
+
+TRACES = [field.name for field in fields(Info)]
+"""What is traced, one number per sweep each."""
+
+
+def write_chain(path: Path, sampled: Chain, **facts: Any) -> None:
+    """Write a chain with these facts as attributes."""
+    with store.create(path, "chain", **facts) as group:
+        for name in TRACES:
+            values = np.array([getattr(info, name) for info in sampled.trace], np.float64)
+            store.add_array(group, f"trace_{name}", ("sweep",), values)
+        _write_state(group.create_group("best"), sampled.best)
+        _write_state(group.create_group("last"), sampled.last)
+
+
+def read_chain(path: Path) -> tuple[Chain, dict[str, Any]]:
+    """The chain at `path` and its facts."""
+    group = store.read(path, "chain")
+    columns = [group[f"trace_{name}"][:] for name in TRACES]
+    trace = tuple(Info(*map(float, values)) for values in zip(*columns, strict=True))  # type: ignore[arg-type]
+    return Chain(_read_state(group["best"]), _read_state(group["last"]), trace), dict(group.attrs)
+
+
+def _write_state(group: zarr.Group, state: State) -> None:
+    prior, sums = state.prior, state.statistics
+    group.attrs.update(
+        {
+            "sweep": state.sweep,
+            "next_class_id": state.next_class_id,
+            "kappa0": prior.kappa0,
+            "spread": prior.spread,
+            "degrees": prior.degrees,
+            "alpha": prior.alpha,
+            "gamma": prior.gamma,
+        }
+    )
+    store.add_array(group, "n", ("component",), sums.n)
+    store.add_array(group, "total", ("component", "feature"), sums.total)
+    store.add_array(group, "outer", ("component", "feature", "feature_2"), sums.outer)
+    store.add_array(group, "n_pinning", ("component",), sums.n_pinning)
+    store.add_array(group, "class_of", ("component",), state.class_of)
+    store.add_array(group, "class_id", ("class",), state.class_id)
+    store.add_array(group, "prior_mean", ("feature",), prior.mean)
+    store.add_array(group, "prior_scale", ("feature", "feature_2"), prior.scale)
+
+
+def _read_state(group: zarr.Group) -> State:
+    facts = group.attrs
+    return State(
+        sweep=int(facts["sweep"]),
+        statistics=Statistics(group["n"][:], group["total"][:], group["outer"][:], group["n_pinning"][:]),
+        class_of=group["class_of"][:],
+        class_id=group["class_id"][:],
+        next_class_id=int(facts["next_class_id"]),
+        prior=Prior(
+            mean=group["prior_mean"][:],
+            scale=group["prior_scale"][:],
+            **{name: float(facts[name]) for name in ("kappa0", "spread", "degrees", "alpha", "gamma")},
+        ),
+    )

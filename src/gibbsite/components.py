@@ -1,0 +1,90 @@
+"""Drawn components: what the client tells every tile, a few kilobytes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gibbsite import niw, statistics
+from gibbsite.state import Rules, State
+from gibbsite.statistics import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Components:
+    """One draw of all weights, means and covariances. Components of a class stand together."""
+
+    class_of: Integers
+    """(n_components,) class index, never falling."""
+    log_weight: Floats
+    """(n_components,) log π_l."""
+    mean: Floats
+    """(n_components, n_features) μ_l."""
+    centre: Floats
+    """(n_classes, n_features) μ_k."""
+    whiten: Floats
+    """(n_classes, n_features, n_features) upper triangular U_k with U_kᵀU_k = Σ_k⁻¹."""
+    log_tail: float
+    """log π_*: weight of all components that do not exist yet."""
+
+    @cached_property
+    def whitened_mean(self) -> Floats:
+        """(n_components, n_features) U_k (μ_l − μ_k)."""
+        away = self.mean - self.centre[self.class_of]
+        return np.einsum("cab,cb->ca", self.whiten[self.class_of], away)
+
+    @cached_property
+    def log_det_whiten(self) -> Floats:
+        """(n_classes,) log |U_k|."""
+        return np.log(np.diagonal(self.whiten, axis1=1, axis2=2)).sum(1)
+
+    def lanes(self) -> tuple[np.ndarray, ...]:
+        """The arrays the kernels take: class_start, and in float32 centre, whiten, offset, direction.
+
+        log π_l N(x; μ_l, Σ_k) = offset_l + direction_l·y − |y|²/2 with y = U_k (x − μ_k). Centring on the class keeps
+        |y| small for the pixels that matter, so that float32 is enough.
+        """
+        class_start = np.searchsorted(self.class_of, np.arange(len(self.centre) + 1))
+        offset = self.log_weight + self.log_det_whiten[self.class_of] - 0.5 * (self.whitened_mean**2).sum(1)
+        single = [
+            array.astype(np.float32) for array in (self.centre, self.whiten, offset, self.whitened_mean)
+        ]
+        return (class_start, *single)
+
+
+def draw_components(state: State, rules: Rules, generator: np.random.Generator) -> Components:
+    """Σ_k ~ IW(Ψ_k, ν_k), μ_k ~ N(μ̄_k, Σ_k/κ_k), μ_l given both, weights ~ Dirichlet(n_1 .. n_L, α)."""
+    moments = statistics.moments(state.statistics, rules.step)
+    sums = niw.class_sums(niw.component_sums(moments, state.prior), state.class_of, len(state.class_id))
+    given = niw.posterior(sums, state.prior)
+    whiten = draw_whitening(given, generator)
+    noise = generator.standard_normal(given.mean.shape) / np.sqrt(given.kappa)[:, None]
+    centre = given.mean + np.linalg.solve(whiten, noise[:, :, None])[:, :, 0]
+    mean = _draw_means(moments, state, centre, whiten, generator)
+    weight = generator.dirichlet(np.append(moments.n, state.prior.alpha))
+    log_weight = np.log(np.maximum(weight, 1e-300))
+    return Components(state.class_of, log_weight[:-1], mean, centre, whiten, float(log_weight[-1]))
+
+
+def draw_whitening(given: niw.Posterior, generator: np.random.Generator) -> Floats:
+    """Upper triangular U with UᵀU = Σ⁻¹ ~ Wishart(ν, Ψ⁻¹), for each class, by Bartlett's decomposition."""
+    n_classes, n_features = given.mean.shape
+    bartlett = np.tril(generator.standard_normal((n_classes, n_features, n_features)), -1)
+    degrees = given.degrees[:, None] - np.arange(n_features)
+    diagonal = np.sqrt(generator.chisquare(degrees))
+    bartlett[:, np.arange(n_features), np.arange(n_features)] = diagonal
+    # Ψ = CCᵀ, so C⁻ᵀ is a root of Ψ⁻¹ and C⁻ᵀA (C⁻ᵀA)ᵀ is the Wishart draw.
+    root = np.linalg.solve(np.swapaxes(np.linalg.cholesky(given.scale), 1, 2), bartlett)
+    precision = root @ np.swapaxes(root, 1, 2)
+    return np.swapaxes(np.linalg.cholesky(precision), 1, 2)
+
+
+def _draw_means(
+    moments: statistics.Moments, state: State, centre: Floats, whiten: Floats, generator: np.random.Generator
+) -> Floats:
+    """μ_l ~ N((κ1 μ_k + n_l x̄_l)/(κ1 + n_l), Σ_k/(κ1 + n_l))."""
+    spread = state.prior.spread
+    shrink = (1.0 + spread * moments.n)[:, None]
+    mean = (centre[state.class_of] + spread * moments.n[:, None] * moments.mean) / shrink
+    noise = generator.standard_normal(mean.shape) * np.sqrt(spread / shrink)
+    return mean + np.linalg.solve(whiten[state.class_of], noise[:, :, None])[:, :, 0]

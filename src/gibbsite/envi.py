@@ -1,0 +1,210 @@
+"""ENVI images (`.hdr` + `.img`): facts from the header, pixels by memory map, the CRS from its own WKT.
+
+GDAL's ENVI driver is not used: it reads a truncated file as zeros and never applies the list of bad bands.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.crs import CRS
+from rasterio.errors import CRSError
+
+from gibbsite import image
+from gibbsite.errors import InputError
+from gibbsite.image import Layout
+from gibbsite.scene import Transform
+
+_FIELD = re.compile(r"^\s*([A-Za-z][^=\n{]*?)\s*=\s*(\{[^}]*\}|[^\n]*)", re.MULTILINE)
+_DTYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8"}
+_SUFFIXES = (".img", ".dat", ".raw", ".bsq", ".bil", ".bip", "")
+_TO_MICROMETRES = {"nanometers": 1e-3, "nm": 1e-3, "micrometers": 1.0, "microns": 1.0, "um": 1.0, "µm": 1.0}
+
+
+@dataclass(frozen=True)
+class Header:
+    """An ENVI header: where the pixels are and what they mean."""
+
+    path: Path
+    """The header file."""
+    fields: dict[str, str]
+    """Every field, name in lower case, outer braces taken off."""
+    layout: Layout
+    """Where the pixels are."""
+
+
+def header_beside(path: Path) -> Path | None:
+    """The header that belongs to `path` (an image, a label, or a header itself): `x.hdr` or `x.img.hdr`."""
+    if path.suffix.lower() == ".hdr":
+        return path
+    return image.sibling(path, ".hdr") or image.find(path.parent, path.name + ".hdr")
+
+
+def read_header(path: Path) -> Header:
+    """The header at `path`; an InputError when it is no ENVI header or lacks what pixels need."""
+    try:
+        text = path.read_text(encoding="latin-1")
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the header ({error.strerror}); check the path") from None
+    if not text.lstrip().startswith("ENVI"):
+        raise InputError(
+            f"{path}: not an ENVI header (its first word is not ENVI); give the product's own .hdr"
+        )
+    if text.count("{") != text.count("}"):
+        raise InputError(f"{path}: broken header (a brace is never closed); fetch it anew")
+    fields = {" ".join(key.lower().split()): _bare(value) for key, value in _FIELD.findall(text)}
+    return Header(path=path, fields=fields, layout=_layout(path, fields))
+
+
+def image_file(header: Header) -> Path:
+    """The header's image, found beside it and checked against its size."""
+    stem = header.path.stem
+    found = (image.find(header.path.parent, stem + suffix) for suffix in _SUFFIXES)
+    path = next((entry for entry in found if entry is not None and entry.is_file()), None)
+    if path is None:
+        raise InputError(f"{header.path}: no image beside it; expected {stem}.img in the same folder")
+    image.check_size(path, header.layout.end, header.path)
+    return path
+
+
+def wavelengths(header: Header) -> NDArray[np.float64] | None:
+    """Wavelength (band) in µm; None when the header has none."""
+    values = _numbers(header, "wavelength", header.layout.bands)
+    if values is None:
+        return None
+    unit = header.fields.get("wavelength units", "unknown").lower()
+    if unit in _TO_MICROMETRES:
+        return values * _TO_MICROMETRES[unit]
+    if unit != "unknown":
+        raise InputError(f"{header.path}: found wavelength units {unit}, expected Nanometers or Micrometers")
+    # No imaging spectrometer reaches 100 µm or goes below 100 nm: the numbers tell their unit.
+    return values * (1e-3 if values.max() > 100 else 1.0)
+
+
+def listed_good(header: Header) -> NDArray[np.bool_]:
+    """Whether each band is good by the header's `bbl`; all are when it has none."""
+    values = _numbers(header, "bbl", header.layout.bands)
+    return np.ones(header.layout.bands, dtype=bool) if values is None else values != 0
+
+
+def fill_value(header: Header) -> float | None:
+    """What the image holds where there is no data; None when the header does not say."""
+    values = _numbers(header, "data ignore value", 1)
+    return None if values is None else float(values[0])
+
+
+def scale_factor(header: Header) -> float:
+    """What the pixels must be divided by to be reflectance."""
+    values = _numbers(header, "reflectance scale factor", 1)
+    if values is None:
+        return 1.0
+    if values[0] <= 0:
+        raise InputError(
+            f"{header.path}: found reflectance scale factor {values[0]}, expected a number above 0"
+        )
+    return float(values[0])
+
+
+def band_named(header: Header, name: str) -> int:
+    """Index of the band called `name`."""
+    names = [" ".join(part.split()) for part in header.fields.get("band names", "").split(",")]
+    if name not in names[: header.layout.bands]:
+        raise InputError(
+            f"{header.path}: no band named '{name}' among its band names; fetch the product anew"
+        )
+    return names.index(name)
+
+
+def map_grid(header: Header) -> tuple[str, Transform] | None:
+    """CRS (WKT) and transform of a map-projected image; None for an image that is not on a map.
+
+    The CRS is that of the `coordinate system string` alone: each MTR3 has its own Mars sphere there, and
+    `projection info` is read by others as a local system without a planet.
+    """
+    info = [part.strip() for part in header.fields.get("map info", "").split(",")]
+    if len(info) < 7 or info[0].lower() == "arbitrary":
+        return None
+    text = header.fields.get("coordinate system string", "")
+    try:
+        crs = CRS.from_wkt(text)
+    except CRSError:
+        crs = CRS()
+    if not (crs.is_projected or crs.is_geographic):
+        found = f"'{text[:60]}'" if text else "none"
+        raise InputError(
+            f"{header.path}: cannot make a coordinate system; found coordinate system string {found}, "
+            "expected WKT of a map projection (PROJCS or GEOGCS)"
+        )
+    return crs.to_wkt(), _transform(header, info)
+
+
+def _transform(header: Header, info: list[str]) -> Transform:
+    """Pixel corners to map coordinates, from the tie point and pixel size of `map info`."""
+    rotation = [part.split("=")[1] for part in info[7:] if part.lower().startswith("rotation")]
+    try:
+        column, row, x, y, dx, dy = (float(part) for part in info[1:7])
+        rotated = any(float(value) != 0 for value in rotation)
+    except ValueError:
+        raise InputError(
+            f"{header.path}: map info {info[1:7]} is not six numbers; fetch the header anew"
+        ) from None
+    if rotated:
+        raise InputError(
+            f"{header.path}: map info has a rotation of {rotation[0]}; warp the image north-up first"
+        )
+    # ENVI counts from 1 at the corner of the first pixel.
+    return dx, 0.0, x - (column - 1) * dx, 0.0, -dy, y + (row - 1) * dy
+
+
+def _layout(path: Path, fields: dict[str, str]) -> Layout:
+    lines, samples, bands = (_whole(path, fields, key, None) for key in ("lines", "samples", "bands"))
+    code, order = _whole(path, fields, "data type", None), _whole(path, fields, "byte order", 0)
+    interleave = fields.get("interleave", "").lower()
+    if code not in _DTYPES:
+        raise InputError(f"{path}: found data type {code}, expected one of {sorted(_DTYPES)} (real numbers)")
+    if interleave not in ("bsq", "bil", "bip"):
+        raise InputError(f"{path}: found interleave '{interleave}', expected bsq, bil or bip")
+    if order not in (0, 1) or min(lines, samples, bands) < 1:
+        raise InputError(
+            f"{path}: found {lines} lines, {samples} samples, {bands} bands, byte order {order}; broken"
+        )
+    offset = _whole(path, fields, "header offset", 0)
+    return Layout(
+        lines, samples, bands, dtype="<>"[order] + _DTYPES[code], interleave=interleave, offset=offset
+    )
+
+
+def _whole(path: Path, fields: dict[str, str], key: str, default: int | None) -> int:
+    text = fields.get(key, default)
+    if text is None:
+        raise InputError(f"{path}: header lacks '{key}'; fetch it anew")
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(
+            f"{path}: found {key} = {text}, expected a whole number; fetch the header anew"
+        ) from None
+
+
+def _numbers(header: Header, key: str, count: int) -> NDArray[np.float64] | None:
+    """The `count` numbers of a field; None when the header does not have it."""
+    if key not in header.fields:
+        return None
+    parts = [part for part in re.split(r"[,\s]+", header.fields[key]) if part]
+    try:
+        values = np.array([float(part) for part in parts])
+    except ValueError:
+        raise InputError(
+            f"{header.path}: '{key}' holds something that is not a number; fetch the header anew"
+        ) from None
+    if values.size != count:
+        raise InputError(
+            f"{header.path}: {values.size} numbers in '{key}' for {count}; broken header: fetch it anew"
+        )
+    return values
+
+
+def _bare(value: str) -> str:
+    return value.strip().removeprefix("{").removesuffix("}").strip()

@@ -1,0 +1,193 @@
+"""From an observation to a cube store, by line blocks: memory does not grow with the scene."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+import gibbsite
+from gibbsite import image, store
+from gibbsite.errors import InputError
+from gibbsite.observation import Observation
+from gibbsite.settings import Ingest
+
+CHUNK_BYTES = 16 * 2**20
+"""Size of one chunk of the cube, and of one block in memory."""
+_MOST_GARBAGE = 0.05
+"""A band with a larger share of its measurements out of range is garbage. In a real 10×-binned L cube, bands
+1, 2 and 3 have 96, 19 and 7 %, all others none."""
+_LEAST_COVERED = 0.5
+"""A band measured in fewer of the scene's pixels than this is as good as missing."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a cube turned out to be."""
+
+    n_lines: int
+    """Lines."""
+    n_samples: int
+    """Samples."""
+    n_bands: int
+    """Bands."""
+    n_good_bands: int
+    """Bands fit for use."""
+    n_valid: int
+    """Pixels fit for use."""
+
+
+def write_cube(observation: Observation, out: Path, settings: Ingest) -> Summary:
+    """A summary of the cube that is then at `out`; an InputError, and no store, when no pixel is usable."""
+    good = find_good_bands(observation, settings)
+    order = np.argsort(observation.wavelength, kind="stable")
+    wavelength = observation.wavelength[order]
+    if not (np.isfinite(wavelength).all() and (np.diff(wavelength) > 0).all()):
+        raise InputError(
+            f"{observation.files[0]}: two bands have the same wavelength, or one has none; mend the header"
+        )
+    provenance = {
+        "product": observation.product,
+        "sensor": observation.sensor,
+        "files": [image.fingerprint(path) for path in observation.files],
+        "facts": observation.facts,
+        "wavelength_source": observation.wavelength_source,
+        "gibbsite": gibbsite.__version__,
+    }
+    n_valid = 0
+    with store.create(
+        out, "cube", scene=out.stem, grid=observation.grid.to_json(), provenance=provenance
+    ) as group:
+        store.add_array(group, "wavelength", ("band",), wavelength, attributes={"units": "µm"})
+        store.add_array(group, "good_band", ("band",), good[order])
+        _create_planes(group, observation)
+        for lines in _blocks(observation):
+            n_valid += _write_block(group, observation, lines, (order, good[order]), settings)
+        if not n_valid:
+            raise InputError(
+                f"{observation.files[0]}: no pixel has {1 - settings.max_bad_bands:.0%} of its good bands, "
+                "so there is nothing to map; check the product, ingest.valid_range and ingest.max_bad_bands"
+            )
+    n_lines, n_samples, n_bands = observation.pixels.shape
+    return Summary(n_lines, n_samples, n_bands, int(good.sum()), n_valid)
+
+
+def find_good_bands(observation: Observation, settings: Ingest) -> NDArray[np.bool_]:
+    """Whether each band, in file order, is fit for use: not listed as bad, measured, not garbage."""
+    n_bands = observation.pixels.shape[2]
+    measured, usable = np.zeros(n_bands, dtype=np.int64), np.zeros(n_bands, dtype=np.int64)
+    for lines in _blocks(observation):
+        stored = observation.pixels[lines]
+        missing = ~np.isfinite(stored)
+        for value in observation.fill:
+            missing |= stored == value
+        inside = _in_range(stored, observation, settings) & ~missing
+        measured += np.count_nonzero(~missing, axis=(0, 1))
+        usable += np.count_nonzero(inside, axis=(0, 1))
+    if not usable.any():
+        raise InputError(
+            f"{observation.files[0]}: every pixel is fill or outside ingest.valid_range "
+            f"{list(settings.valid_range)}; there is nothing to map: check the product"
+        )
+    covered = measured >= max(1.0, _LEAST_COVERED * measured.max())
+    good = observation.listed_good & covered & (usable >= (1 - _MOST_GARBAGE) * measured)
+    if not good.any():
+        raise InputError(
+            f"{observation.files[0]}: no band is fit for use; check the product and ingest.valid_range"
+        )
+    return good
+
+
+def read_reflectance(
+    observation: Observation, lines: slice, order: NDArray[np.int64], settings: Ingest
+) -> NDArray[np.float32]:
+    """Reflectance (line, sample, band) of some lines, bands in `order`, NaN where nothing is usable."""
+    stored = observation.pixels[lines]
+    missing = ~_in_range(stored, observation, settings)
+    for value in observation.fill:
+        missing |= stored == value
+    values = np.where(missing, np.float32(np.nan), stored)
+    if observation.scale != 1.0:
+        values = values / observation.scale
+    return np.ascontiguousarray(values[:, :, order], dtype=np.float32)
+
+
+def _in_range(stored: NDArray[Any], observation: Observation, settings: Ingest) -> NDArray[np.bool_]:
+    low, high = (bound * observation.scale for bound in settings.valid_range)
+    return (stored >= low) & (stored <= high)
+
+
+def _blocks(observation: Observation) -> Iterator[slice]:
+    """Slices of lines, each of about CHUNK_BYTES of reflectance."""
+    n_lines = observation.pixels.shape[0]
+    step = _rows_per_chunk(observation)
+    for start in range(0, n_lines, step):
+        yield slice(start, min(start + step, n_lines))
+
+
+def _rows_per_chunk(observation: Observation) -> int:
+    n_lines, n_samples, n_bands = observation.pixels.shape
+    return min(n_lines, max(1, CHUNK_BYTES // (4 * n_samples * n_bands)))
+
+
+def _create_planes(group: zarr.Group, observation: Observation) -> None:
+    """The empty arrays of the cube that have lines and samples."""
+    n_lines, n_samples, n_bands = observation.pixels.shape
+    rows = _rows_per_chunk(observation)
+    store.add_array(
+        group,
+        "reflectance",
+        ("y", "x", "band"),
+        shape=(n_lines, n_samples, n_bands),
+        chunks=(rows, n_samples, n_bands),
+        dtype="float32",
+        fill_value=np.nan,
+        attributes={"long_name": "I/F"},
+    )
+    planes: list[tuple[str, str, Any]] = [("valid", "bool", False), ("detector_column", "int16", -1)]
+    if observation.geometry is not None:
+        planes += [
+            ("incidence", "float32", np.nan),
+            ("latitude", "float64", np.nan),
+            ("longitude", "float64", np.nan),
+        ]
+    for name, dtype, fill in planes:
+        layout = {
+            "shape": (n_lines, n_samples),
+            "chunks": (rows, n_samples),
+            "dtype": dtype,
+            "fill_value": fill,
+        }
+        store.add_array(group, name, ("y", "x"), **layout)
+
+
+def _write_block(
+    group: zarr.Group,
+    observation: Observation,
+    lines: slice,
+    bands: tuple[NDArray[np.int64], NDArray[np.bool_]],
+    settings: Ingest,
+) -> int:
+    """Valid pixels of the block that is then in the store; `bands` is (order, good in that order)."""
+    order, good = bands
+    reflectance = read_reflectance(observation, lines, order, settings)
+    n_missing = np.count_nonzero(np.isnan(reflectance) & good, axis=2)
+    valid = n_missing <= settings.max_bad_bands * np.count_nonzero(good)
+    group["reflectance"][lines] = reflectance
+    group["valid"][lines] = valid
+    if observation.column is not None:
+        group["detector_column"][lines] = _columns(observation.column[lines])
+    if observation.geometry is not None:
+        group["incidence"][lines] = observation.geometry.incidence(lines)
+        group["latitude"][lines] = observation.geometry.latitude(lines)
+        group["longitude"][lines] = observation.geometry.longitude(lines)
+    return int(np.count_nonzero(valid))
+
+
+def _columns(stored: NDArray[Any]) -> NDArray[np.int16]:
+    """Whole detector columns, -1 where the product has fill."""
+    known = np.isfinite(stored) & (stored >= 0) & (stored < np.iinfo(np.int16).max)
+    return np.where(known, np.round(np.where(known, stored, 0)), -1).astype(np.int16)

@@ -1,0 +1,46 @@
+"""From draws to what a map shows: the class of each pixel and how sure that is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite import kernels
+from gibbsite.components import Components
+from gibbsite.statistics import Floats
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """The answer for some pixels, one entry each."""
+
+    code: NDArray[np.uint16]
+    """Code of the likeliest class, from 1."""
+    probability: NDArray[np.float32]
+    """Probability of that class."""
+    entropy: NDArray[np.float32]
+    """Entropy of the class probabilities, in bits."""
+    unknown: NDArray[np.float32]
+    """Probability that the pixel is of no known class."""
+
+
+def class_probabilities(feature: NDArray[np.int16], draws: list[Components], step: float) -> Floats:
+    """(n_pixels, n_classes) class probabilities, averaged over the draws."""
+    out = np.zeros((len(feature), len(draws[0].centre)))
+    for components in draws:
+        kernels.class_odds(feature, np.float32(step), components.lanes(), out)
+    return out / len(draws)
+
+
+def certainty(probability: Floats, n_known: int) -> Certainty:
+    """Winner, its probability, entropy and P(no known class) of class probabilities (n_pixels, n_classes)."""
+    winner = probability.argmax(1)
+    # Rounding may leave a probability a hair below 0 or above 1.
+    positive = np.clip(probability, 1e-300, 1.0)
+    entropy = -(probability * np.log2(positive)).sum(1)
+    return Certainty(
+        code=(winner + 1).astype(np.uint16),
+        probability=np.minimum(probability[np.arange(len(winner)), winner], 1.0).astype(np.float32),
+        entropy=np.maximum(entropy, 0.0).astype(np.float32),
+        unknown=np.clip(probability[:, n_known:].sum(1), 0.0, 1.0).astype(np.float32),
+    )

@@ -1,0 +1,69 @@
+"""The fitted model on disk: the structure, its polish draws, and the table of classes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gibbsite import store
+from gibbsite.components import Components
+from gibbsite.statistics import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Model:
+    """Draws of one structure. Classes are in the order of their code, known ones first."""
+
+    class_of: Integers
+    """(n_components,) class index (code − 1)."""
+    log_weight: Floats
+    """(n_draws, n_components)."""
+    mean: Floats
+    """(n_draws, n_components, n_features)."""
+    centre: Floats
+    """(n_draws, n_classes, n_features)."""
+    whiten: Floats
+    """(n_draws, n_classes, n_features, n_features)."""
+    step: float
+    """Fixed-point step of the features."""
+    basis: str
+    """Fingerprint of the basis the features were made with."""
+    classes: list[dict[str, Any]]
+    """code, name, is_known, colour, n_pixels, n_components of each class."""
+
+    @property
+    def n_known(self) -> int:
+        """Known classes; they come first."""
+        return sum(facts["is_known"] for facts in self.classes)
+
+    def draws(self) -> list[Components]:
+        """The draws as components."""
+        parts = zip(self.log_weight, self.mean, self.centre, self.whiten, strict=True)
+        return [Components(self.class_of, *part, log_tail=-np.inf) for part in parts]
+
+
+ARRAYS = {
+    "class_of": ("component",),
+    "log_weight": ("draw", "component"),
+    "mean": ("draw", "component", "feature"),
+    "centre": ("draw", "class", "feature"),
+    "whiten": ("draw", "class", "feature", "feature_2"),
+}
+
+
+def write_model(path: Path, model: Model, **facts: Any) -> None:
+    """Write a model with these further facts as attributes."""
+    facts |= {"step": model.step, "basis": model.basis, "classes": model.classes}
+    with store.create(path, "model", **facts) as group:
+        for name, dims in ARRAYS.items():
+            store.add_array(group, name, dims, getattr(model, name))
+
+
+def read_model(path: Path) -> Model:
+    """The model at `path`."""
+    group = store.read(path, "model")
+    arrays = {name: group[name][...] for name in ARRAYS}
+    return Model(
+        **arrays, step=group.attrs["step"], basis=group.attrs["basis"], classes=group.attrs["classes"]
+    )

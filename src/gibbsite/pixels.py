@@ -1,0 +1,125 @@
+"""All usable pixels of all scenes in one row: read from the stores by rank, wherever they are needed.
+
+A pixel's rank counts over the scenes in the order given. Workers read their own tiles through this value; it travels
+as a few paths.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from gibbsite import store
+from gibbsite.errors import InputError
+from gibbsite.scene import Grid
+from gibbsite.tiles import Tile
+
+TRAIN = 1
+"""Role of a pixel whose label the model may see."""
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """The pixels of some scenes, by rank."""
+
+    features: tuple[Path, ...]
+    """Feature stores, one per scene."""
+    labels: tuple[Path, ...]
+    """Label stores of the same scenes."""
+    known: tuple[str, ...]
+    """Names of the known classes; their position is the class index."""
+    counts: tuple[int, ...]
+    """Pixels of each scene."""
+    n_features: int
+    """Features per pixel."""
+    step: float
+    """Fixed-point step."""
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of all scenes."""
+        return sum(self.counts)
+
+    def read(self, start: int, stop: int) -> Tile:
+        """The pixels of rank start .. stop − 1."""
+        first, parts = 0, []
+        for scene, count in enumerate(self.counts):
+            low, high = max(start, first) - first, min(stop, first + count) - first
+            if low < high:
+                parts.append(self._scenes[scene].read(low, high))
+            first += count
+        return Tile(start, np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
+
+    def labelled(self, block: int) -> Tile:
+        """All training pixels; read a block at a time."""
+        parts = []
+        for start in range(0, self.n_pixels, block):
+            tile = self.read(start, min(start + block, self.n_pixels))
+            parts.append((tile.feature[tile.known >= 0], tile.known[tile.known >= 0]))
+        return Tile(0, np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
+
+    @cached_property
+    def _scenes(self) -> "list[_SceneReader]":
+        return [_SceneReader(f, n, self.known) for f, n in zip(self.features, self.labels, strict=True)]
+
+
+class _SceneReader:
+    """Open stores of one scene."""
+
+    def __init__(self, features: Path, labels: Path, known: tuple[str, ...]) -> None:
+        group, named = store.read(features, "features"), store.read(labels, "labels")
+        self._feature: zarr.Array = group["feature"]
+        self._pixel: zarr.Array = group["pixel"]
+        self._width = Grid.from_json(group.attrs["grid"]).width
+        self._class: zarr.Array = named["known"]
+        self._role: zarr.Array = named["role"]
+        index = {name: i for i, name in enumerate(known)}
+        codes = [index.get(name, -1) for name in named.attrs["class_names"]]
+        # The last entry serves -1, "no label".
+        self._code = np.array([*codes, -1], np.int16)
+
+    def read(self, start: int, stop: int) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+        """Features and known class (training pixels only, else -1) of pixels start .. stop − 1."""
+        pixel = self._pixel[start:stop]
+        top, bottom = int(pixel[0]) // self._width, int(pixel[-1]) // self._width + 1
+        place = pixel - top * self._width
+        named = self._class[top:bottom].ravel()[place]
+        role = self._role[top:bottom].ravel()[place]
+        known = np.where(role == TRAIN, self._code[named], np.int16(-1))
+        return self._feature[start:stop], known.astype(np.int16)
+
+
+def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:
+    """The pixels of these scenes, checked to belong together."""
+    if len(features) != len(labels):
+        raise InputError(
+            f"found {len(features)} feature stores and {len(labels)} label stores; give one of each per scene"
+        )
+    pairs = sorted(zip(features, labels, strict=True), key=lambda pair: pair[0].stem)
+    opened = [(store.read(f, "features"), store.read(n, "labels")) for f, n in pairs]
+    known: set[str] = set()
+    for (path, label_path), (group, named) in zip(pairs, opened, strict=True):
+        if group.attrs["scene"] != named.attrs["scene"]:
+            raise InputError(
+                f"{label_path}: labels of scene {named.attrs['scene']!r}, but {path} is of {group.attrs['scene']!r}; give both in the same order"
+            )
+        if group.attrs["basis"] != opened[0][0].attrs["basis"]:
+            raise InputError(
+                f"{path}: features of another basis than {pairs[0][0]}; make all scenes' features with one basis"
+            )
+        known |= {
+            name
+            for name, is_seen in zip(named.attrs["class_names"], named.attrs["observed"], strict=True)
+            if is_seen
+        }
+    return Pixels(
+        features=tuple(f for f, _ in pairs),
+        labels=tuple(n for _, n in pairs),
+        known=tuple(sorted(known)),
+        counts=tuple(group["feature"].shape[0] for group, _ in opened),
+        n_features=opened[0][0]["feature"].shape[1],
+        step=float(opened[0][0].attrs["step"]),
+    )

@@ -1,0 +1,220 @@
+"""The report: one page that shows and explains a run, without any network.
+
+`render` turns facts into the text of the page; the same facts give the same bytes.
+"""
+
+import json
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from gibbsite import interactive
+from gibbsite.interactive import Classes, MapView, Trace
+from gibbsite.palette import ink
+from gibbsite.scene import Grid
+from gibbsite.spectra import ClassSpectra, Floats, open_gaps
+
+MAP_PIXELS = 400_000
+"""Shown per map at most."""
+
+PAGE_PIXELS = 3_000_000
+"""Shown on all maps together at most, which keeps the page near 10 MB however many scenes there are."""
+
+PACKAGES = ("gibbsite", "numpy", "scipy", "numba", "dask", "xarray", "zarr", "rasterio", "snakemake", "bokeh")
+"""Whose versions the page states."""
+
+NAMED = 8
+"""Discovered classes that the first sentence names at most."""
+
+SPARKLINE = (240.0, 64.0)
+"""Width and height of the small spectra in the cards, in pixels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A scene on the page."""
+
+    view: MapView
+    """Its class map."""
+    shape: tuple[int, int]
+    """Lines and samples of the scene itself."""
+    n_pixels: Mapping[int, int]
+    """Mapped pixels of each class code."""
+    provenance: Mapping[str, Any]
+    """As in the cube."""
+
+    @property
+    def n_mapped(self) -> int:
+        """Pixels with a class."""
+        return sum(self.n_pixels.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """All that the page tells."""
+
+    title: str
+    classes: Classes
+    """As in the model."""
+    scenes: Sequence[Scene]
+    spectra: ClassSpectra
+    traces: Sequence[Trace]
+    settings: Mapping[str, Any]
+    """That the chains were run with."""
+    evaluation: Mapping[str, Any] | None
+    """As written by the evaluate step."""
+
+
+def map_view(
+    name: str, code: NDArray[np.uint16], probability: Floats, grid: Grid, max_pixels: int = MAP_PIXELS
+) -> MapView:
+    """The class map with every n-th line and sample, the smallest n that shows at most `max_pixels`."""
+    height, width = code.shape
+    factor = 1
+    while math.ceil(height / factor) * math.ceil(width / factor) > max_pixels:
+        factor += 1
+    rows, cols = (np.minimum(np.arange(factor // 2, n + factor // 2, factor), n - 1) for n in (height, width))
+    shown = np.ix_(rows, cols)
+    is_map = grid.transform is not None and grid.transform[1] == grid.transform[3] == 0.0
+    bottom, right = float(len(rows) * factor), float(len(cols) * factor)
+    extent = (0.0, right, bottom, 0.0)
+    if is_map and grid.transform is not None:
+        a, _, c, _, e, f = grid.transform
+        extent = (c, c + a * right, f + e * bottom, f)
+    dtype = np.uint8 if code.max(initial=0) < 256 else np.uint16
+    percent = np.rint(100 * np.nan_to_num(probability[shown])).astype(np.uint8)
+    return MapView(name, code[shown].astype(dtype), percent, extent, is_map, factor)
+
+
+def render(facts: Facts) -> str:
+    """The page."""
+    means, ratios = interactive.spectra_figures(facts.spectra, facts.classes)
+    figures = {f"map-{n}": interactive.map_figure(s.view, facts.classes) for n, s in enumerate(facts.scenes)}
+    figures |= {"spectra-mean": means, "spectra-ratio": ratios}
+    if facts.traces:
+        figures |= {f"trace-{name}": plot for name, plot in interactive.trace_figures(facts.traces).items()}
+    cards = _cards(facts)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("gibbsite", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"count": _count, "share": _share, "bytes": _bytes, "fact": _fact}
+    return environment.get_template("report.html.j2").render(
+        facts=facts,
+        cards=cards,
+        summary=_summary(facts, cards),
+        confusion=_confusion(facts.evaluation),
+        chain_colours=interactive.CHAIN_COLOURS,
+        settings=json.dumps(facts.settings, indent=2, sort_keys=True, ensure_ascii=False),
+        versions=_versions(),
+        figures=Markup(interactive.document_json(figures)),
+        bokeh=Markup(interactive.bokeh_script()),
+    )
+
+
+def _cards(facts: Facts) -> list[dict[str, Any]]:
+    """The classes with all that their cards and rows show."""
+    n_pixels = {
+        item["code"]: sum(scene.n_pixels.get(item["code"], 0) for scene in facts.scenes)
+        for item in facts.classes
+    }
+    n_all = max(1, sum(n_pixels.values()))
+    # A known class is compared with the truth of its name, a discovered one may stand for several truths.
+    matches: dict[str, list[Mapping[str, Any]]] = {}
+    for score in (facts.evaluation or {}).get("classes", []):
+        matches.setdefault(score["matched"], []).append(score)
+    return [
+        {
+            **item,
+            "ink": ink(item["colour"]),
+            "n_pixels": n_pixels[item["code"]],
+            "share": n_pixels[item["code"]] / n_all,
+            "scores": matches.get(item["name"], []),
+            "sparkline": _sparkline(facts.spectra.wavelength, facts.spectra.ratio[k]),
+        }
+        for k, item in enumerate(facts.classes)
+    ]
+
+
+def _summary(facts: Facts, cards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The numbers of the first sentence; it names the first discovered classes."""
+    new = [card for card in cards if not card["is_known"]]
+    return {
+        "n_scenes": len(facts.scenes),
+        "n_mapped": sum(scene.n_mapped for scene in facts.scenes),
+        "n_known": len(facts.classes) - len(new),
+        "n_new": len(new),
+        "named": new[:NAMED],
+        "n_unnamed": max(0, len(new) - NAMED),
+        "mean_f1": facts.evaluation["mean_f1"] if facts.evaluation else None,
+        "sweeps": max((len(trace.log_joint) for trace in facts.traces), default=0),
+    }
+
+
+def _confusion(evaluation: Mapping[str, Any] | None) -> list[tuple[str, list[tuple[int, float]]]]:
+    """Rows of the confusion table: truth class, then (pixels, share of the row) per mapped class."""
+    if evaluation is None:
+        return []
+    rows = zip(evaluation["truth_names"], evaluation["confusion"], strict=True)
+    return [(name, [(n, n / max(1, sum(counts))) for n in counts]) for name, counts in rows]
+
+
+def _sparkline(wavelength: Floats, values: Floats) -> str:
+    """The path of an SVG line through the values, broken at gaps; empty when there are none."""
+    if not np.isfinite(values).any():
+        return ""
+    x, y = open_gaps(wavelength, values)
+    low, high = np.nanpercentile(y, 0.5), np.nanpercentile(y, 99.5)
+    width, height = SPARKLINE
+    across = (x - x[0]) / max(x[-1] - x[0], 1e-9) * width
+    down = height - 4 - np.clip((y - low) / max(high - low, 1e-9), -0.05, 1.05) * (height - 8)
+    path, pen_is_up = [], True
+    for px, py in zip(across, down, strict=True):
+        if np.isfinite(py):
+            path.append(f"{'M' if pen_is_up else 'L'}{px:.1f} {py:.1f}")
+        pen_is_up = not np.isfinite(py)
+    return "".join(path)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _count(value: float) -> str:
+    """1234567 as 1 234 567, with spaces that do not break."""
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def _share(value: float) -> str:
+    """A share in per cent, small ones with two decimals."""
+    return f"{100 * value:.2f}\u202f%" if 0 < value < 0.01 else f"{100 * value:.1f}\u202f%"
+
+
+def _fact(value: Any) -> str:
+    """A fact of a label as text: numbers with their unit, lists with commas."""
+    if isinstance(value, Mapping):
+        return " ".join(str(part) for part in value.values())
+    if isinstance(value, list):
+        return ", ".join(_fact(part) for part in value)
+    return str(value)
+
+
+def _bytes(value: float) -> str:
+    return f"{value / 1e6:.1f}\u202fMB" if value >= 1e6 else f"{value / 1e3:.1f}\u202fkB"

@@ -1,0 +1,175 @@
+"""Where a chain begins: what the labelled pixels teach, and many components by k-means++.
+
+Many components from the start, few classes: the components enter the class step one by one, largest first. (Started
+from one component and grown by splits, chains ended thousands of nats lower; every component its own class stayed
+splintered for long.)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite import gibbs, kernels, statistics, streams
+from gibbsite.components import Components, draw_components
+from gibbsite.moves import ClassTable
+from gibbsite.niw import Prior
+from gibbsite.state import Rules, State, drop_empty
+from gibbsite.statistics import Floats
+from gibbsite.streams import Purpose
+from gibbsite.tiles import Pass, Tile, sum_by_label, tally
+
+SAMPLE_PIXELS = 32768
+"""Pixels that k-means++ sees."""
+SAMPLE_BLOCKS = 64
+"""Runs of neighbours the sample is made of."""
+
+
+@dataclass(frozen=True)
+class Pins:
+    """Tells outliers among labelled pixels: those of low density in their own class do not pin."""
+
+    components: Components
+    """Drawn after the pre-inference."""
+    threshold: Floats
+    """(n_known,) log density below which a labelled pixel of the class is an outlier."""
+    step: float
+    """Fixed-point step of the features."""
+
+    def apply(self, tile: Tile) -> Tile:
+        """The tile with outliers unlabelled."""
+        density = _class_density(tile, self.components, self.step)
+        is_outlier = (tile.known >= 0) & (density < self.threshold[np.maximum(tile.known, 0)])
+        return replace(tile, known=np.where(is_outlier, np.int16(-1), tile.known))
+
+
+def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> State:
+    """The components of the known classes, from sweeps on the labelled pixels alone (the paper's pre-inference)."""
+    rules = replace(rules, n_pixels=len(labelled.feature))
+    label = labelled.known.astype(np.int64)
+    state = State(
+        sweep=0,
+        statistics=sum_by_label(labelled, label, rules.n_known),
+        class_of=np.arange(rules.n_known),
+        class_id=np.arange(rules.n_known),
+        next_class_id=rules.n_known,
+        prior=prior,
+    )
+    for _ in range(0 if rules.is_single else sweeps):
+        state, _ = gibbs.sweep(state, rules, lambda task: tally(labelled, task), _reader(labelled))
+    return state
+
+
+def find_pins(labelled: Tile, state: State, rules: Rules, outlier_fraction: float) -> Pins:
+    """Thresholds that leave out the least likely pixels of each known class."""
+    generator = streams.generator(rules.seed, state.sweep, Purpose.START)
+    components = draw_components(state, rules, generator)
+    density = _class_density(labelled, components, rules.step)
+    threshold = np.full(rules.n_known, -np.inf)
+    for known in range(rules.n_known):
+        ordered = np.sort(density[labelled.known == known])
+        threshold[known] = ordered[int(outlier_fraction * len(ordered))]
+    return Pins(components, threshold, rules.step)
+
+
+def first_state(
+    learnt: State | None,
+    rules: Rules,
+    prior: Prior,
+    n_cells: int,
+    reads: tuple[gibbs.ReduceTiles, gibbs.ReadPixels],
+) -> State:
+    """Known components and k-means++ cells, after one pass over all pixels and the cells' entry into classes."""
+    reduce_tiles, read_pixels = reads
+    generator = streams.generator(rules.seed, 0, Purpose.START)
+    sample = _sample(rules, read_pixels, generator) * rules.step
+    components = _cells(sample, n_cells, generator)
+    n_known = rules.n_known
+    if learnt is not None:
+        components = _join(learnt, rules, components, generator)
+    n_seated = len(components.class_of) - int((components.class_of >= n_known).sum())
+    sums = reduce_tiles(Pass(components, streams.pixel_key(rules.seed, 0, Purpose.START), rules.step))
+    state = State(
+        sweep=0,
+        statistics=sums,
+        class_of=components.class_of,
+        class_id=np.arange(len(components.centre)),
+        next_class_id=len(components.centre),
+        prior=prior,
+    )
+    state = drop_empty(state, n_known)
+    return state if rules.is_single else _enter_classes(state, rules, n_seated, generator)
+
+
+def _enter_classes(state: State, rules: Rules, n_seated: int, generator: np.random.Generator) -> State:
+    """The state in which cells have chosen a class one by one, largest first, instead of one class each."""
+    n_known = rules.n_known
+    alone = np.flatnonzero(state.class_of >= n_known)
+    order = alone[np.argsort(-state.statistics.n[alone], kind="stable")]
+    class_of = np.where(state.class_of >= n_known, -1, state.class_of)
+    table = ClassTable(
+        replace(state, class_of=class_of, class_id=np.arange(n_known), next_class_id=n_known), rules
+    )
+    for component in order:
+        table.put_in(int(component), table.draw(int(component), generator.random()))
+    return table.state()
+
+
+def _sample(rules: Rules, read_pixels: gibbs.ReadPixels, generator: np.random.Generator) -> NDArray[np.int16]:
+    """Features of all pixels, or of evenly spread runs of neighbours when there are many."""
+    if rules.n_pixels <= SAMPLE_PIXELS:
+        return read_pixels(0, rules.n_pixels).feature
+    length = SAMPLE_PIXELS // SAMPLE_BLOCKS
+    stride = rules.n_pixels / SAMPLE_BLOCKS
+    firsts = [int((j + u) * (stride - 1)) for j, u in enumerate(generator.random(SAMPLE_BLOCKS))]
+    firsts = [min(first, rules.n_pixels - length) for first in firsts]
+    return np.concatenate([read_pixels(first, first + length).feature for first in firsts])
+
+
+def _cells(sample: Floats, n_cells: int, generator: np.random.Generator) -> Components:
+    """k-means cells as components, each a class of its own, all with the pooled covariance within cells."""
+    from sklearn.cluster import KMeans
+
+    n_cells = min(n_cells, len(np.unique(sample, axis=0)))
+    means = KMeans(n_cells, n_init=1, max_iter=20, random_state=int(generator.integers(2**31))).fit(sample)
+    away = sample - means.cluster_centers_[means.labels_]
+    covariance = away.T @ away / len(sample) + 1e-3 * np.eye(sample.shape[1])
+    whiten = np.linalg.cholesky(np.linalg.inv(covariance)).T
+    share = np.bincount(means.labels_, minlength=n_cells) / len(sample)
+    return Components(
+        class_of=np.arange(n_cells),
+        log_weight=np.log(share),
+        mean=means.cluster_centers_,
+        centre=means.cluster_centers_,
+        whiten=np.repeat(whiten[None], n_cells, 0),
+        log_tail=-np.inf,
+    )
+
+
+def _join(learnt: State, rules: Rules, cells: Components, generator: np.random.Generator) -> Components:
+    """The known classes' components, with the weight of their labelled pixels, before the cells."""
+    known = draw_components(learnt, rules, generator)
+    share = learnt.statistics.n / rules.n_pixels
+    return Components(
+        class_of=np.append(known.class_of, cells.class_of + rules.n_known),
+        log_weight=np.append(np.log(share), cells.log_weight),
+        mean=np.concatenate([known.mean, cells.mean]),
+        centre=np.concatenate([known.centre, cells.centre]),
+        whiten=np.concatenate([known.whiten, cells.whiten]),
+        log_tail=-np.inf,
+    )
+
+
+def _class_density(tile: Tile, components: Components, step: float) -> Floats:
+    density = np.empty(len(tile.feature))
+    class_index = np.maximum(tile.known, 0).astype(np.int64)
+    kernels.log_density(tile.feature, class_index, np.float32(step), components.lanes(), density)
+    return density
+
+
+def _reader(tile: Tile) -> Callable[[int, int], Tile]:
+    def read(start: int, stop: int) -> Tile:
+        return Tile(start, tile.feature[start:stop], tile.known[start:stop])
+
+    return read

@@ -1,0 +1,65 @@
+"""What a chain carries from sweep to sweep (State), and what stays fixed (Rules)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gibbsite.hyper import HyperPrior
+from gibbsite.niw import Prior
+from gibbsite.statistics import Integers, Statistics
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What does not change during a chain."""
+
+    seed: int
+    """Of this chain."""
+    step: float
+    """Fixed-point step of the features."""
+    n_known: int
+    """Classes 0 .. n_known − 1 are the known ones; they never vanish."""
+    n_pixels: int
+    """In all scenes."""
+    constants: HyperPrior | None
+    """Re-estimate the hyper-parameters every sweep (ai2gmm), or not (None)."""
+    is_single: bool
+    """Every class has one component (igmm)."""
+    class_rule: str
+    """How a component chooses its class: 'evidence' or 'predictive'."""
+    birth_block: int
+    """Pixels per sweep that may open components."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A two-level partition, known by its sums, and the hyper-parameters."""
+
+    sweep: int
+    """Sweeps done."""
+    statistics: Statistics
+    """Of each component; components of a class stand together."""
+    class_of: Integers
+    """(n_components,) class index of each component, never falling."""
+    class_id: Integers
+    """(n_classes,) a name for each class that is never reused; known classes have their index."""
+    next_class_id: int
+    """The first id not used yet."""
+    prior: Prior
+    """Hyper-parameters."""
+
+
+def drop_empty(state: State, n_known: int) -> State:
+    """The state without empty components and without the classes they leave empty; components sorted by class."""
+    kept = np.flatnonzero(state.statistics.n > 0)
+    kept = kept[np.argsort(state.class_of[kept], kind="stable")]
+    class_of = state.class_of[kept]
+    is_used = np.bincount(class_of, minlength=len(state.class_id)) > 0
+    is_used[:n_known] = True
+    index = np.cumsum(is_used) - 1
+    return replace(
+        state,
+        statistics=state.statistics[kept],
+        class_of=index[class_of],
+        class_id=state.class_id[is_used],
+    )

@@ -1,0 +1,92 @@
+"""What a tile answers: integer sums per component. `+` is the whole reduction.
+
+Features are fixed point, so sums of them and of their products are integers: exact, and the same in any order, for any
+tile size and any number of workers. They become float64 once, in `moments`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sums over the pixels of each component, in units of the fixed-point step."""
+
+    n: Integers
+    """(n_components,) pixels."""
+    total: Integers
+    """(n_components, n_features) Σx."""
+    outer: Integers
+    """(n_components, n_features, n_features) Σxxᵀ."""
+    n_pinning: Integers
+    """(n_components,) labelled pixels that pin the component to their class."""
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        return Statistics(
+            self.n + other.n,
+            self.total + other.total,
+            self.outer + other.outer,
+            self.n_pinning + other.n_pinning,
+        )
+
+    def __sub__(self, other: "Statistics") -> "Statistics":
+        return Statistics(
+            self.n - other.n,
+            self.total - other.total,
+            self.outer - other.outer,
+            self.n_pinning - other.n_pinning,
+        )
+
+    def __getitem__(self, chosen: NDArray[np.integer] | NDArray[np.bool_] | slice) -> "Statistics":
+        """The sums of some components, in the given order."""
+        return Statistics(self.n[chosen], self.total[chosen], self.outer[chosen], self.n_pinning[chosen])
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The same in feature units, float64."""
+
+    n: Floats
+    """(n_components,) pixels."""
+    mean: Floats
+    """(n_components, n_features); zero for an empty component."""
+    scatter: Floats
+    """(n_components, n_features, n_features) Σ(x − mean)(x − mean)ᵀ."""
+
+
+def zeros(n_components: int, n_features: int) -> Statistics:
+    """Statistics of no pixels."""
+    return Statistics(
+        np.zeros(n_components, np.int64),
+        np.zeros((n_components, n_features), np.int64),
+        np.zeros((n_components, n_features, n_features), np.int64),
+        np.zeros(n_components, np.int64),
+    )
+
+
+def concatenate(parts: list[Statistics]) -> Statistics:
+    """The components of all parts, one after the other."""
+    return Statistics(
+        np.concatenate([part.n for part in parts]),
+        np.concatenate([part.total for part in parts]),
+        np.concatenate([part.outer for part in parts]),
+        np.concatenate([part.n_pinning for part in parts]),
+    )
+
+
+def moments(statistics: Statistics, step: float) -> Moments:
+    """Counts, means and scatters: the one place where integers become floats."""
+    n = statistics.n.astype(np.float64)
+    mean_units = statistics.total / np.maximum(n, 1.0)[:, None]
+    scatter = statistics.outer - n[:, None, None] * mean_units[:, :, None] * mean_units[:, None, :]
+    # One pixel has no scatter; rounding of the difference above must not give it one.
+    scatter[statistics.n < 2] = 0.0
+    return Moments(n, mean_units * step, scatter * step**2)

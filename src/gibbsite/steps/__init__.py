@@ -1,0 +1,1 @@
+"""One module per sub-command: files in, files out. The thinking is done in the modules they call."""

@@ -1,0 +1,117 @@
+"""Run one chain of the sampler over all scenes."""
+
+import argparse
+import logging
+import sys
+import time
+from pathlib import Path
+
+from tqdm import tqdm
+
+from gibbsite import chain, cluster, plan, sampling, start
+from gibbsite.errors import InputError
+from gibbsite.gibbs import Info
+from gibbsite.pixels import Pixels, open_pixels
+from gibbsite.settings import Settings
+from gibbsite.state import Rules, State
+from gibbsite.tiles import Tile
+
+log = logging.getLogger(__name__)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The step's flags."""
+    parser.add_argument(
+        "--features", type=Path, nargs="+", required=True, help="feature stores, one per scene"
+    )
+    parser.add_argument(
+        "--labels", type=Path, nargs="+", required=True, help="label stores of the same scenes"
+    )
+    parser.add_argument(
+        "--chain", type=int, required=True, help="number of the chain; each has its own random numbers"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="chain store to write")
+
+
+def run(args: argparse.Namespace, settings: Settings) -> None:
+    """Sample, and write the chain."""
+    pixels = open_pixels(args.features, args.labels)
+    fit = settings.fit
+    prior = plan.first_prior(fit, pixels.n_features)
+    sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
+    rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, args.chain), sizes, pixels.step)
+    log.info("%d pixels, %d features, %d known classes", *sizes)
+    learnt, read = _learn(pixels, rules, settings, prior)
+    with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
+        reads = (reduce_tiles, read)
+        state = start.first_state(learnt, rules, prior, fit.start_components, reads)
+        progress = Progress(args.chain, fit.sweeps)
+        n_sweeps = (int(fit.burn_in * (fit.sweeps - 1)), fit.sweeps)
+        sampled = sampling.sample(state, rules, n_sweeps, reads, progress.tell)
+        progress.close()
+    # Only what shapes the result: the same chain on any cluster must be the same bytes.
+    shaping = settings.model_dump(mode="json", include={"seed", "fit"})
+    facts = {"chain": args.chain, "known": list(pixels.known), "settings": shaping}
+    chain.write_chain(args.out, sampled, **facts)
+
+
+def _learn(
+    pixels: Pixels, rules: Rules, settings: Settings, prior: start.Prior
+) -> tuple[State | None, cluster.ReadTile]:
+    """What the labelled pixels teach, and how pixels are read: with outliers unlabelled."""
+    if not pixels.known:
+        log.info("no labelled pixels: every class is to be discovered")
+        return None, pixels.read
+    labelled = pixels.labelled(settings.cluster.tile_pixels)
+    for index, name in enumerate(pixels.known):
+        if not (labelled.known == index).any():
+            raise InputError(
+                f"class {name!r} has no training pixel; label usable pixels of it or leave it out"
+            )
+    learnt = start.learn_labelled(labelled, rules, prior, settings.fit.pre_sweeps)
+    if rules.is_single or settings.fit.outlier_fraction == 0.0:
+        return learnt, pixels.read
+    pins = start.find_pins(labelled, learnt, rules, settings.fit.outlier_fraction)
+    return learnt, PinnedReader(pixels, pins)
+
+
+class PinnedReader:
+    """Reads pixels with the outliers among the labelled ones unlabelled; travels to workers."""
+
+    def __init__(self, pixels: Pixels, pins: start.Pins) -> None:
+        self._pixels, self._pins = pixels, pins
+
+    def __call__(self, first: int, stop: int) -> Tile:
+        return self._pins.apply(self._pixels.read(first, stop))
+
+
+class Progress:
+    """A bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, number: int, sweeps: int) -> None:
+        self._number, self._sweeps = number, sweeps
+        self._bar = tqdm(total=sweeps, desc=f"chain {number}", unit="sweep", disable=None, file=sys.stderr)
+        self._said = time.monotonic()
+
+    def tell(self, state: State, info: Info) -> None:
+        """Tell of one sweep."""
+        self._bar.update()
+        self._bar.set_postfix_str(f"{info.n_classes} classes, {info.n_components} components", refresh=False)
+        is_due = state.sweep in (1, self._sweeps) or time.monotonic() - self._said > 5.0
+        if self._bar.disable and is_due:
+            self._said = time.monotonic()
+            log.info(
+                "chain %d sweep %d/%d: log joint %.1f, %d classes, %d components, kappa0 %.4f, kappa1 %.4f",
+                self._number,
+                state.sweep,
+                self._sweeps,
+                info.log_joint,
+                info.n_classes,
+                info.n_components,
+                info.kappa0,
+                info.kappa1,
+            )
+
+    def close(self) -> None:
+        """End the bar."""
+        self._bar.close()

@@ -1,0 +1,58 @@
+"""Turn a CRISM or ENVI cube into a cube store: reflectance, wavelengths, valid pixels, coordinates.
+
+CUBE is the .lbl, .hdr or .img of a TRR3 or MTR3 I/F product, or of any ENVI cube with wavelengths.
+"""
+
+import argparse
+import logging
+from pathlib import Path
+
+from gibbsite.ingest import write_cube
+from gibbsite.observation import open_observation
+from gibbsite.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `gibbsite ingest`, added to `parser`."""
+    parser.add_argument(
+        "cube",
+        type=Path,
+        metavar="CUBE",
+        help="the cube's .lbl, .hdr or .img (TRR3 or MTR3 I/F, or plain ENVI)",
+    )
+    parser.add_argument(
+        "--ddr",
+        type=Path,
+        metavar="FILE",
+        help="DDR of a TRR3 cube: incidence angles, latitude and longitude",
+    )
+    parser.add_argument(
+        "--wavelengths",
+        type=Path,
+        metavar="FILE",
+        help="WA wavelength record of a TRR3 cube; else the one its label names, if beside it; else nominal",
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="STORE", help="cube store to write (SCENE.zarr)"
+    )
+
+
+def run(args: argparse.Namespace, settings: Settings) -> None:
+    """Nothing; the cube store is then at `args.out`."""
+    observation = open_observation(args.cube, args.ddr, args.wavelengths)
+    for remark in observation.remarks:
+        log.warning("%s", remark)
+    summary = write_cube(observation, args.out, settings.ingest)
+    log.info(
+        "%s: %d lines × %d samples × %d bands, %d bands good, %d pixels valid (%.1f %%), wavelengths: %s",
+        observation.product,
+        summary.n_lines,
+        summary.n_samples,
+        summary.n_bands,
+        summary.n_good_bands,
+        summary.n_valid,
+        100 * summary.n_valid / (summary.n_lines * summary.n_samples),
+        observation.wavelength_source,
+    )

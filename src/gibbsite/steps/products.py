@@ -1,0 +1,47 @@
+"""Files for a GIS: class polygons, a cloud-optimised class map with its style, a class table."""
+
+import argparse
+import logging
+from pathlib import Path
+
+from gibbsite import products, store
+from gibbsite.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this step's flags."""
+    parser.add_argument(
+        "--class-map",
+        type=Path,
+        required=True,
+        metavar="S_class.tif",
+        help="class map of the map step; S names the products",
+    )
+    parser.add_argument(
+        "--probability",
+        type=Path,
+        required=True,
+        metavar="S_probability.tif",
+        help="probability of the mapped class, of the same step",
+    )
+    parser.add_argument(
+        "--model", type=Path, required=True, help="model of the select step (names and colours)"
+    )
+    parser.add_argument(
+        "--out-dir",
+        type=Path,
+        required=True,
+        help="folder that receives S_classes.gpkg, S_class.tif, S_class.qml and S_classes.csv",
+    )
+
+
+def run(args: argparse.Namespace, settings: Settings) -> None:
+    """Write the products of one scene."""
+    classes = store.read(args.model, "model").attrs["classes"]
+    scene = products.read_scene(args.class_map, args.probability, classes)
+    written = products.write_products(
+        scene, args.class_map, settings.products.min_polygon_pixels, args.out_dir
+    )
+    log.info("%s: wrote %s to %s", scene.name, ", ".join(path.name for path in written), args.out_dir)

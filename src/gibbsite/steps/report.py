@@ -1,0 +1,115 @@
+"""One self-contained page with maps, spectra, classes, diagnostics, scores and provenance."""
+
+import argparse
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gibbsite import raster, report, store
+from gibbsite.errors import InputError
+from gibbsite.interactive import Trace
+from gibbsite.products import scene_name
+from gibbsite.scene import open_cube
+from gibbsite.settings import Settings
+from gibbsite.spectra import positions_of, read_table
+
+log = logging.getLogger(__name__)
+
+SCORES = {"mean_f1", "classes", "confusion", "truth_names", "predicted_names", "ari", "nmi", "n_pixels"}
+"""What the page reads of an evaluation."""
+
+SHAPING = {"seed", "ingest", "clean", "features", "labels", "fit", "select"}
+"""Settings that shape the maps; the page tells them, to run it again."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this step's flags."""
+    parser.add_argument("--model", type=Path, required=True, help="model of the select step")
+    parser.add_argument(
+        "--chains", type=Path, nargs="+", required=True, metavar="CHAIN.zarr", help="chains of the fit step"
+    )
+    parser.add_argument(
+        "--cubes", type=Path, nargs="+", required=True, metavar="CUBE.zarr", help="cubes of the ingest step"
+    )
+    parser.add_argument(
+        "--maps",
+        type=Path,
+        nargs="+",
+        required=True,
+        metavar="S_class.tif",
+        help="class maps of the same scenes, in the same order; S_probability.tif is taken from beside them",
+    )
+    parser.add_argument("--spectra", type=Path, required=True, help="spectra.csv of the spectra step")
+    parser.add_argument(
+        "--evaluation", type=Path, help="scores of the evaluate step, when the truth is known"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="report.html", help="the page to write")
+
+
+def run(args: argparse.Namespace, settings: Settings) -> None:
+    """Write the page."""
+    if len(args.cubes) != len(args.maps):
+        raise InputError(
+            f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube"
+        )
+    classes = store.read(args.model, "model").attrs["classes"]
+    max_pixels = min(report.MAP_PIXELS, report.PAGE_PIXELS // len(args.maps))
+    scenes = [
+        _read_scene(cube, class_map, classes, max_pixels)
+        for cube, class_map in zip(args.cubes, args.maps, strict=True)
+    ]
+    chains = [store.read(path, "chain") for path in args.chains]
+    facts = report.Facts(
+        title=settings.report.title,
+        classes=classes,
+        scenes=scenes,
+        spectra=read_table(args.spectra, classes),
+        traces=[_trace(chain) for chain in chains],
+        settings=settings.model_dump(mode="json", include=SHAPING),
+        evaluation=_read_evaluation(args.evaluation) if args.evaluation else None,
+    )
+    store.write_text(args.out, report.render(facts))
+    log.info("wrote %s", args.out)
+
+
+def _read_scene(
+    cube_path: Path,
+    map_path: Path,
+    classes: Sequence[Mapping[str, Any]],
+    max_pixels: int,
+) -> report.Scene:
+    """The scene as the page shows it."""
+    cube = open_cube(cube_path)
+    code = raster.read_band(map_path)
+    probability = raster.read_band(map_path.with_name(f"{scene_name(map_path)}_probability.tif"))
+    if code.shape != cube["valid"].shape or code.shape != probability.shape:
+        raise InputError(
+            f"{map_path}: found {code.shape[0]} × {code.shape[1]} pixels, the cube {cube_path.name} has "
+            f"{cube.sizes['y']} × {cube.sizes['x']}; give cubes and maps in the same order"
+        )
+    positions_of(code, classes, str(map_path))
+    value, count = np.unique(code[code > 0], return_counts=True)
+    n_pixels = dict(zip(value.tolist(), count.tolist(), strict=True))
+    view = report.map_view(cube.attrs["scene"], code, probability, raster.read_grid(map_path), max_pixels)
+    return report.Scene(view, code.shape, n_pixels, cube.attrs["provenance"])
+
+
+def _trace(chain: Any) -> Trace:
+    names = ("log_joint", "n_classes", "n_components")
+    values = {name: np.asarray(chain[f"trace_{name}"][:], dtype=np.float64) for name in names}
+    return Trace(chain=int(chain.attrs["chain"]), **values)
+
+
+def _read_evaluation(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot read the scores ({error}); run the evaluate step") from None
+    missing = SCORES - set(found) if isinstance(found, dict) else SCORES
+    if missing:
+        raise InputError(f"{path}: the scores lack {', '.join(sorted(missing))}; run the evaluate step anew")
+    return dict(found)

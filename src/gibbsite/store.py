@@ -1,0 +1,117 @@
+"""Results on disk: whole or not at all.
+
+Everything a step writes is made under a temporary name beside its place and moved there when it is complete, so a
+failed or killed step leaves the old result, or none.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.codecs import BloscCodec
+
+from gibbsite.errors import InputError, OutputError
+
+CONTRACT = 1
+"""Version of the layout of all stores; a reader refuses others."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """A temporary path (file or folder) that takes the place of `path` when the block ends without an error."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove(part)
+        yield part
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        os.replace(part, path)
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot write ({error.strerror or error}); check the folder's permissions and free space"
+        ) from error
+    finally:
+        _remove(part)
+
+
+@contextmanager
+def create(path: Path, kind: str, **facts: Any) -> Iterator[zarr.Group]:
+    """A new Zarr group of this kind, with `facts` (JSON-able) as attributes; appears at `path` when complete."""
+    with writing(path) as part:
+        group = zarr.create_group(store=part, attributes={"kind": kind, "contract": CONTRACT, **facts})
+        yield group
+
+
+def read(path: Path, kind: str) -> zarr.Group:
+    """The group at `path`, refused unless it is a store of this kind."""
+    if not path.exists():
+        raise InputError(f"{path}: no such {kind} store; run the step that makes it")
+    try:
+        group = zarr.open_group(store=path, mode="r")
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path}: not a readable Zarr store ({error}); expected a {kind} store") from None
+    found = group.attrs.get("kind"), group.attrs.get("contract")
+    if found != (kind, CONTRACT):
+        raise InputError(
+            f"{path}: found a store of kind {found[0]!r} (layout {found[1]}), expected {kind!r} (layout {CONTRACT}); "
+            "make it anew with this version"
+        )
+    return group
+
+
+def add_array(
+    group: zarr.Group,
+    name: str,
+    dims: tuple[str, ...],
+    data: NDArray[Any] | None = None,
+    **layout: Any,
+) -> zarr.Array:
+    """A compressed array with named dimensions: filled with `data`, or empty with `shape`, `dtype`, `chunks`.
+
+    Keyword `fill_value` sets what unwritten chunks read as, `attributes` the array's own facts.
+    """
+    codec = BloscCodec(cname="lz4", clevel=5, shuffle="shuffle")
+    if data is None:
+        return group.create_array(name, dimension_names=dims, compressors=codec, **layout)
+    data = np.ascontiguousarray(data)
+    chunks = layout.pop("chunks", tuple(max(1, n) for n in data.shape) or "auto")
+    array = group.create_array(
+        name,
+        shape=data.shape,
+        dtype=data.dtype,
+        chunks=chunks,
+        dimension_names=dims,
+        compressors=codec,
+        **layout,
+    )
+    if data.size:
+        array[...] = data
+    return array
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with writing(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file whole or not at all, with sorted keys."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        # Clearing away must not hide the error that made it necessary (a parent that is a file, say).
+        with suppress(OSError):
+            path.unlink(missing_ok=True)

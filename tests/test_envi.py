@@ -1,0 +1,134 @@
+"""ENVI headers and images: real headers of an MTR3 observation, small hand-made files, and broken ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rasterio.crs import CRS
+
+from archive_files import map_fields, write_envi, write_in, write_mtr3
+from gibbsite import envi, image
+from gibbsite.errors import InputError
+
+LOPSIDED = np.arange(3 * 5 * 4, dtype=np.float64).reshape(3, 5, 4)
+
+
+@pytest.mark.parametrize("interleave", ["bsq", "bil", "bip"])
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<i2", ">u2", "<f8", "<u1"])
+def test_every_interleave_and_number_type_gives_the_same_pixels(
+    tmp_path: Path, interleave: str, dtype: str
+) -> None:
+    header = envi.read_header(write_envi(tmp_path, "cube", LOPSIDED, interleave=interleave, dtype=dtype))
+    pixels = image.open_pixels(envi.image_file(header), header.layout)
+    assert np.array_equal(pixels, LOPSIDED)
+
+
+def test_a_header_named_after_the_whole_image_name_is_found(tmp_path: Path) -> None:
+    write_envi(tmp_path, "cube", LOPSIDED).rename(tmp_path / "cube.img.hdr")
+    found = envi.header_beside(tmp_path / "cube.img")
+    assert found == tmp_path / "cube.img.hdr"
+    assert envi.image_file(envi.read_header(found)) == tmp_path / "cube.img"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"wavelength": "{400, 500, 600, 700}", "wavelength_units": "Nanometers"}, 0.5),
+        ({"wavelength": "{0.4, 0.5, 0.6, 0.7}", "wavelength_units": "Micrometers"}, 0.5),
+        ({"wavelength": "{400, 500, 600, 700}"}, 0.5),
+        ({"wavelength": "{0.4,\n 0.5, 0.6, 0.7}", "wavelength_units": "Unknown"}, 0.5),
+    ],
+)
+def test_wavelengths_are_micrometres_whatever_the_unit(
+    tmp_path: Path, fields: dict[str, str], expected: float
+) -> None:
+    header = envi.read_header(write_envi(tmp_path, "cube", LOPSIDED, **fields))
+    assert envi.wavelengths(header)[1] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"wavelength": "{400, 500, 600}"}, "3 numbers in 'wavelength' for 4"),
+        ({"wavelength": "{400, 500, six, 700}"}, "not a number"),
+        ({"wavelength": "{1, 2, 3, 4}", "wavelength_units": "Wavenumber"}, "wavenumber"),
+        ({"wavelength": "{400, 500, 600, 700"}, "brace"),
+    ],
+)
+def test_unusable_wavelengths_are_refused(tmp_path: Path, fields: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        envi.wavelengths(envi.read_header(write_envi(tmp_path, "cube", LOPSIDED, **fields)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("ENVI\r", "ENWI\r", "not an ENVI header"),
+        ("samples = 5\r\n", "", "lacks 'samples'"),
+        ("samples = 5", "samples = five", "found samples = five"),
+        ("samples = 5", "samples = 4", "do not belong together"),
+        ("bands   = 4", "bands   = 5", "truncated"),
+        ("data type = 4", "data type = 6", "data type 6"),
+        ("interleave = bsq", "interleave = odd", "interleave 'odd'"),
+    ],
+)
+def test_a_broken_header_gives_one_clear_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = write_envi(tmp_path, "cube", LOPSIDED)
+    path.write_bytes(path.read_bytes().decode().replace(old, new, 1).encode())
+    with pytest.raises(InputError, match=message) as caught:
+        envi.image_file(envi.read_header(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_bands_are_found_by_name(tmp_path: Path) -> None:
+    header = envi.read_header(write_in(tmp_path))
+    assert envi.band_named(header, "IR Sample") == 3
+    with pytest.raises(InputError, match="no band named 'Elevation'"):
+        envi.band_named(header, "Elevation")
+
+
+def test_the_grid_is_that_of_the_header_on_its_own_mars_sphere(tmp_path: Path) -> None:
+    wkt, transform = envi.map_grid(envi.read_header(write_mtr3(tmp_path)))
+    assert transform == (18.0, 0.0, 1517858.4, 0.0, -18.0, -1373870.9)
+    assert "3393833.260758" in wkt
+    assert CRS.from_wkt(wkt).to_dict()["lat_ts"] == -20
+
+
+def test_the_tie_point_need_not_be_the_first_pixel(tmp_path: Path) -> None:
+    info = "{Mars, 3.5, 2.0, 1000.0, 5000.0, 10.0, 20.0}"
+    _, transform = envi.map_grid(envi.read_header(write_mtr3(tmp_path, map_info=info)))
+    # The point 2.5 pixels right of and 1 below the corner lies at (1000, 5000).
+    a, _, c, _, e, f = transform
+    assert (a * 2.5 + c, e * 1.0 + f) == (1000.0, 5000.0)
+
+
+@pytest.mark.parametrize("wkt", ['{LOCAL_CS["Unnamed",UNIT["Meter",1.0]]}', "{}", "{nonsense}"])
+def test_a_map_without_a_real_coordinate_system_is_refused(tmp_path: Path, wkt: str) -> None:
+    header = envi.read_header(write_mtr3(tmp_path, coordinate_system_string=wkt))
+    with pytest.raises(InputError, match="cannot make a coordinate system"):
+        envi.map_grid(header)
+
+
+def test_a_rotated_map_is_refused_and_an_arbitrary_one_has_no_grid(tmp_path: Path) -> None:
+    rotated = map_fields()["map_info"].replace("units=Meters", "units=Meters, rotation=12.5")
+    with pytest.raises(InputError, match=r"rotation of 12\.5"):
+        envi.map_grid(envi.read_header(write_mtr3(tmp_path, map_info=rotated)))
+    plain = "{Arbitrary, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0}"
+    assert envi.map_grid(envi.read_header(write_mtr3(tmp_path, map_info=plain))) is None
+
+
+def test_the_real_mtr3_header_gives_bands_grid_and_sphere(shared_data: Path) -> None:
+    folder = shared_data / "crism/mtrdr_headers"
+    header = envi.read_header(folder / "frt00016438_07_if164j_mtr3.hdr")
+    bands = envi.wavelengths(header)
+    wkt, transform = envi.map_grid(header)
+    assert header.layout.shape == (675, 736, 489)
+    assert bands[[0, -1]] == pytest.approx([0.43613, 3.89676])
+    assert (np.diff(bands) > 0).all()
+    assert envi.fill_value(header) == 65535
+    assert transform == (18.0, 0.0, 1517858.4, 0.0, -18.0, -1373870.9)
+    assert CRS.from_wkt(wkt).to_dict()["R"] == pytest.approx(3393833.260758386, abs=1e-6)
+    inside = envi.read_header(folder / "frt00016438_07_in164j_mtr3.hdr")
+    assert envi.band_named(inside, "IR Sample") == 5
+    with pytest.raises(InputError, match="no image beside it"):
+        envi.image_file(header)

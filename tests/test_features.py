@@ -1,0 +1,389 @@
+"""Spectra to features: against textbook PCA, the same bytes for any chunks, whitened, robust, fixed point."""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA
+
+import handmade_cubes
+import strategies
+from gibbsite import feature_store, features, store
+from gibbsite.errors import InputError, SettingsError
+from gibbsite.settings import Settings, validate
+from gibbsite.steps import basis as basis_step
+from gibbsite.steps import features as features_step
+from handmade_cubes import Cube
+
+
+def learn(spectra: np.ndarray, n_features: int) -> features.Basis:
+    within = features.fences(spectra)
+    wavelength = np.linspace(1.0, 2.6, spectra.shape[1])
+    return features.fit_basis(features.band_sums(spectra, within), within, wavelength, n_features)
+
+
+def flat(seed: int = 5, **shape: int) -> np.ndarray:
+    cube = handmade_cubes.spectra(**{"height": 83, "width": 31} | shape, seed=seed)
+    return cube.reshape(-1, cube.shape[-1])
+
+
+def settings(**sections: dict) -> Settings:
+    plain = {"features": {"n_features": 4}, "clean": {"destripe": False, "incidence": False}}
+    return validate({name: plain.get(name, {}) | sections.get(name, {}) for name in plain | sections}, "test")
+
+
+def run_both(folder: Path, cubes: list[Path], chosen: Settings) -> tuple[Path, Path]:
+    basis, out = folder / "basis.zarr", folder / "features.zarr"
+    basis_step.run(argparse.Namespace(cubes=cubes, out=basis), chosen)
+    features_step.run(argparse.Namespace(cube=cubes[0], basis=basis, out=out), chosen)
+    return basis, out
+
+
+def arrays_of(path: Path, kind: str) -> dict[str, np.ndarray]:
+    group = store.read(path, kind)
+    return {name: np.asarray(group[name][...]) for name in group.array_keys()}
+
+
+# The basis
+
+
+def test_features_equal_whitened_pca_of_sklearn_up_to_sign():
+    spectra = flat().astype(np.float64)
+    within = features.fences(spectra)
+    spectra = np.clip(spectra, within.low, within.high)
+    standard = (spectra - spectra.mean(axis=0)) / spectra.std(axis=0)
+    oracle = PCA(5, svd_solver="full").fit(standard)
+    basis = features.fit_basis(features.band_sums(spectra, within), within, np.arange(14.0), 5)
+    theirs = oracle.transform(standard) / np.sqrt(
+        oracle.explained_variance_ * (len(spectra) - 1) / len(spectra)
+    )
+    ours = features.project(spectra, basis)
+    theirs *= np.sign((ours * theirs).sum(axis=0))
+    np.testing.assert_allclose(ours, theirs, atol=2e-3)
+    np.testing.assert_allclose(basis.variance, oracle.explained_variance_ratio_, rtol=2e-5)
+    np.testing.assert_allclose(basis.mean, spectra.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(basis.scale, spectra.std(axis=0), rtol=1e-5)
+
+
+def test_features_of_the_spectra_learnt_from_are_white():
+    spectra = flat(seed=11)
+    value = features.project(spectra, learn(spectra, 6))
+    np.testing.assert_allclose(value.mean(axis=0), 0.0, atol=2e-5, err_msg="mean feature != 0")
+    np.testing.assert_allclose(value.T @ value / len(value), np.eye(6), atol=2e-4, err_msg="covariance != I")
+
+
+def test_largest_loading_of_every_axis_is_positive_and_flipped_bands_flip_nothing_else():
+    spectra = flat().astype(np.float64)
+    basis = learn(spectra, 5)
+    assert (basis.axes.max(axis=1) == np.abs(basis.axes).max(axis=1)).all()
+    mirrored = learn(0.6 - spectra, 5)
+    np.testing.assert_allclose(np.abs(mirrored.axes), np.abs(basis.axes), atol=1e-4)
+    assert (mirrored.axes.max(axis=1) == np.abs(mirrored.axes).max(axis=1)).all()
+    np.testing.assert_allclose(
+        features.project(0.6 - spectra, mirrored), -features.project(spectra, basis), atol=2e-3
+    )
+
+
+@given(strategies.spectra(), st.randoms(use_true_random=False))
+def test_sums_do_not_depend_on_blocks_or_their_order(spectra, random):
+    within = features.fences(spectra)
+    whole = features.band_sums(spectra, within)
+    cuts = sorted(random.choices(range(len(spectra) + 1), k=3))
+    blocks = np.split(spectra, cuts)
+    random.shuffle(blocks)
+    joined = features.no_sums(spectra.shape[1])
+    for block in blocks:
+        joined += features.band_sums(block, within)
+    assert joined.n == whole.n
+    assert (joined.total == whole.total).all(), "sums of a scene != sum over its blocks"
+    assert (joined.outer == whole.outer).all(), "products of a scene != sum over its blocks"
+
+
+def test_sums_stay_integers_beyond_one_matrix_product(monkeypatch):
+    spectra = flat()
+    within = features.fences(spectra)
+    whole = features.band_sums(spectra, within)
+    monkeypatch.setattr(features, "ROWS_AT_ONCE", 7)
+    pieces = features.band_sums(spectra, within)
+    assert (whole.outer == pieces.outer).all()
+    half = (within.high - within.low) / 2
+    share = (np.clip(spectra.astype(float), within.low, within.high) - within.low - half) / half
+    cell = np.rint(share * features.CELLS).astype(int)
+    assert np.abs(cell).max() > features.CELLS // 2
+    assert whole.outer[2, 9] == sum(int(a) * int(b) for a, b in zip(cell[:, 2], cell[:, 9], strict=True))
+
+
+def test_a_pixel_has_the_same_features_alone_and_in_any_crowd():
+    spectra = flat()
+    basis = learn(spectra, 7)
+    whole = features.project(spectra, basis)
+    alone = np.concatenate([features.project(spectra[i : i + 1], basis) for i in range(0, 2000, 97)])
+    assert (whole[0:2000:97] == alone).all()
+    backwards = features.project(np.asfortranarray(spectra[::-1]), basis)[::-1]
+    assert (whole == backwards).all()
+    # Adding band by band is another order of summation: only exact sums survive it.
+    steps = np.rint((np.clip(spectra.astype(float), basis.fences.low, basis.fences.high) - basis.mean)
+                    / basis.scale / features.STANDARD_STEP)  # fmt: skip
+    slowly = np.zeros_like(whole)
+    for band in reversed(range(spectra.shape[1])):
+        slowly += steps[:, band, None] * basis.axes[:, band]
+    assert (whole == slowly * features.STANDARD_STEP).all()
+
+
+def test_spikes_do_not_take_over_the_basis():
+    spectra = flat(height=200).astype(np.float64)
+    plain = learn(spectra, 3)
+    random = np.random.Generator(np.random.Philox(key=3))
+    spiked = spectra.copy()
+    hit = random.random(spectra.shape) < 0.001
+    spiked[hit] = random.choice([-40.0, 900.0], hit.sum())
+    robust = learn(spiked, 3)
+    cosine = np.linalg.svd(np.linalg.qr(robust.axes.T)[0].T @ np.linalg.qr(plain.axes.T)[0])[1]
+    assert (cosine > 0.98).all(), f"the space of the axes turned away: cosines {cosine}"
+    naive = np.linalg.eigh(np.corrcoef(spiked.T))[1][:, -3:]
+    assert np.linalg.svd(naive.T @ np.linalg.qr(plain.axes.T)[0])[1].min() < 0.5, "spikes too tame to tell"
+    np.testing.assert_allclose(robust.scale, plain.scale, rtol=0.1)
+    assert np.abs(features.project(spiked, robust)).max() < 20.0
+
+
+def test_a_unit_of_two_per_cent_lies_within_the_fences_however_odd_it_is():
+    spectra = flat(height=200)
+    n_odd = len(spectra) // 50
+    spectra[:n_odd] += np.float32(3.0)
+    within = features.fences(spectra)
+    assert (spectra[:n_odd] < within.high).all()
+
+
+def test_constant_bands_carry_nothing():
+    spectra = flat()
+    spectra[:, 5] = 0.25
+    basis = learn(spectra, 4)
+    assert basis.scale[5] == 1.0
+    np.testing.assert_allclose(basis.axes[:, 5], 0.0, atol=1e-9)
+    changed = spectra.copy()
+    changed[:, 5] = 0.9
+    assert (features.project(changed, basis) == features.project(spectra, basis)).all()
+
+
+def test_more_features_than_bands_is_a_settings_error():
+    with pytest.raises(SettingsError, match=r"n_features: found 15 for 14 bands"):
+        learn(flat(), 15)
+
+
+def test_more_features_than_independent_bands_names_the_rank():
+    spectra = flat()
+    repeated = np.concatenate([spectra[:, :3], 2.0 * spectra[:, :3] + 0.1], axis=1)
+    with pytest.raises(InputError, match=r"n_features is 5, but the spectra vary in only 3 independent ways"):
+        learn(repeated, 5)
+
+
+def test_too_few_pixels_is_an_error():
+    with pytest.raises(InputError, match="found 4 usable pixels for 6 features"):
+        learn(flat()[:4], 6)
+
+
+def test_digest_tells_bases_apart():
+    assert learn(flat(), 3).digest() == learn(flat(), 3).digest()
+    assert learn(flat(), 3).digest() != learn(flat(), 4).digest()
+    assert learn(flat(), 3).digest() != learn(flat(seed=6), 3).digest()
+
+
+# Fixed point
+
+
+@given(strategies.features)
+def test_fixed_point_is_off_by_half_a_step_at_most_and_stops_at_the_clip(values):
+    stored = features.quantise(values)
+    assert stored.dtype == np.int16
+    back = stored * features.FIXED_STEP
+    inside = np.abs(values) <= features.FIXED_CLIP
+    assert (np.abs(back - values)[inside] <= features.FIXED_STEP / 2).all()
+    assert (back[~inside] == np.sign(values[~inside]) * features.FIXED_CLIP).all()
+    assert (features.quantise(-values) == -stored).all(), "fixed point is not odd"
+    assert (features.quantise(back) == stored).all(), "fixed point of fixed point moved"
+
+
+def test_fixed_point_range_fills_int16():
+    assert features.quantise(np.array([1e9, -1e9])).tolist() == [32767, -32767]
+
+
+# The steps
+
+
+@pytest.mark.parametrize("chunk_lines", [1, 5, 23])
+def test_basis_and_features_are_the_same_bytes_for_any_chunks(tmp_path, chunk_lines, monkeypatch):
+    reflectance = handmade_cubes.spectra()
+    reflectance[3, 4, 2] = np.nan
+    column = np.broadcast_to(np.arange(handmade_cubes.WIDTH, dtype=np.int16), reflectance.shape[:2])
+    incidence = np.linspace(20, 70, column.size, dtype=np.float32).reshape(column.shape)
+    extra = {"detector_column": column, "incidence": incidence}
+    chosen = settings(clean={"destripe": True, "incidence": True})
+    results = []
+    # A tiny block size makes blocks single chunks; the usual one puts the whole scene into one block.
+    for lines, block_bytes in ((9, 2**24), (chunk_lines, 1)):
+        monkeypatch.setattr("gibbsite.cleaned.BLOCK_BYTES", block_bytes)
+        folder = tmp_path / f"{lines}-{block_bytes}"
+        cube = Cube(reflectance, handmade_cubes.map_grid(), chunk_lines=lines, extra=extra)
+        basis, out = run_both(folder, [handmade_cubes.write_cube(folder / "scene.zarr", cube)], chosen)
+        results.append(
+            {p.relative_to(folder): p.read_bytes() for s in (basis, out) for p in s.rglob("*") if p.is_file()}
+        )
+    assert results[0] == results[1]
+
+
+def test_only_valid_pixels_with_finite_spectra_are_kept(tmp_path):
+    reflectance = handmade_cubes.spectra()
+    reflectance[7, 2] = np.nan
+    reflectance[8, 3, 4] = np.nan
+    valid = np.ones(reflectance.shape[:2], bool)
+    valid[20:, :] = valid[5, 1] = False
+    cube = Cube(reflectance, handmade_cubes.map_grid(), extra={"valid": valid})
+    _, out = run_both(tmp_path, [handmade_cubes.write_cube(tmp_path / "scene.zarr", cube)], settings())
+    stored = arrays_of(out, "features")
+    expected = valid.copy()
+    expected[7, 2] = False
+    assert stored["pixel"].tolist() == np.flatnonzero(expected).tolist()
+    assert stored["feature"].shape == (expected.sum(), 4)
+    attrs = store.read(out, "features").attrs
+    assert attrs["scene"] == "scene"
+    assert attrs["grid"] == handmade_cubes.map_grid().to_json()
+    assert (attrs["step"], attrs["clip"]) == (2**-10, 32 - 2**-10)
+    assert attrs["clipped_share"] == 0.0
+    assert attrs["basis"] == feature_store.read_basis(tmp_path / "basis.zarr").digest()
+
+
+def test_stored_features_follow_the_contract_formula(tmp_path):
+    reflectance = handmade_cubes.spectra()
+    cube = Cube(reflectance, handmade_cubes.map_grid())
+    basis, out = run_both(tmp_path, [handmade_cubes.write_cube(tmp_path / "scene.zarr", cube)], settings())
+    array = arrays_of(basis, "basis")
+    held = np.clip(reflectance.reshape(-1, 14).astype(float), array["low"], array["high"])
+    expected = ((held - array["mean"]) / array["scale"]) @ array["axes"].T
+    np.testing.assert_allclose(arrays_of(out, "features")["feature"] * 2.0**-10, expected, atol=2e-3)
+
+
+def test_bands_outside_the_range_and_bad_bands_are_not_used(tmp_path):
+    reflectance = handmade_cubes.spectra()
+    good = np.ones(14, bool)
+    good[6] = False
+    reflectance[:, :, 6] = np.nan
+    cube = Cube(reflectance, handmade_cubes.map_grid(), extra={"good_band": good})
+    chosen = settings(features={"n_features": 3, "wavelengths": [1.2, 2.3]})
+    basis, _ = run_both(tmp_path, [handmade_cubes.write_cube(tmp_path / "scene.zarr", cube)], chosen)
+    wavelength = np.linspace(1.05, 2.5, 14)
+    expected = wavelength[good & (wavelength >= 1.2) & (wavelength <= 2.3)]
+    assert arrays_of(basis, "basis")["wavelength"].tolist() == expected.tolist()
+
+
+def test_incidence_and_stripes_are_taken_out(tmp_path):
+    """Shading and gains put on a scene: each correction brings its features nearer to the truth."""
+    height, width = 160, 40
+    plain = handmade_cubes.spectra(height, width)
+    grid = handmade_cubes.map_grid(height, width)
+    incidence = np.linspace(30, 60, height * width, dtype=np.float32).reshape(height, width)
+    random = np.random.Generator(np.random.Philox(key=8))
+    is_striped = np.arange(width) % 7 == 3
+    gain = 1.0 + 0.2 * random.standard_normal((width, 14)) * is_striped[:, None]
+    seen = (plain * np.cos(np.radians(incidence))[..., None] * gain).astype(np.float32)
+    column = np.broadcast_to(np.arange(width, dtype=np.int16), (height, width))
+    extra = {"incidence": incidence, "detector_column": column}
+    first = handmade_cubes.write_cube(tmp_path / "plain.zarr", Cube(plain, grid))
+    second = handmade_cubes.write_cube(tmp_path / "seen.zarr", Cube(seen, grid, extra=extra))
+    basis = tmp_path / "basis.zarr"
+    basis_step.run(argparse.Namespace(cubes=[first], out=basis), settings())
+
+    def features_of(cube: Path, **clean: bool) -> np.ndarray:
+        out = tmp_path / "features.zarr"
+        features_step.run(argparse.Namespace(cube=cube, basis=basis, out=out), settings(clean=clean))
+        return arrays_of(out, "features")["feature"].reshape(height, width, 4) * 2.0**-10
+
+    truth = features_of(first)
+    raw, shaded, both = (
+        np.abs(features_of(second, incidence=incidence, destripe=destripe) - truth).mean(axis=(0, 2))
+        for incidence, destripe in ((False, False), (True, False), (True, True))
+    )
+    assert shaded[~is_striped].max() < 0.01 * raw[~is_striped].min()
+    assert both[is_striped].mean() < 0.3 * shaded[is_striped].mean()
+
+
+def test_basis_of_two_scenes_is_the_basis_of_their_pixels(tmp_path):
+    first, second = handmade_cubes.spectra(seed=1), handmade_cubes.spectra(17, 11, seed=2) + np.float32(0.05)
+    for name, reflectance in (("a", first), ("b", second)):
+        grid = handmade_cubes.map_grid(*reflectance.shape[:2])
+        handmade_cubes.write_cube(tmp_path / f"{name}.zarr", Cube(reflectance, grid))
+    cubes = [tmp_path / "a.zarr", tmp_path / "b.zarr"]
+    basis_step.run(argparse.Namespace(cubes=cubes, out=tmp_path / "basis.zarr"), settings())
+    found = feature_store.read_basis(tmp_path / "basis.zarr")
+    together = learn(np.concatenate([first.reshape(-1, 14), second.reshape(-1, 14)]), 4)
+    assert found.n_pixels == first[..., 0].size + second[..., 0].size
+    assert (found.axes == together.axes).all()
+    assert (found.mean == together.mean).all()
+
+
+def test_scenes_of_other_bands_are_refused_naming_both(tmp_path):
+    for name, longest in (("a", 2.5), ("b", 2.52)):
+        cube = Cube(handmade_cubes.spectra(), handmade_cubes.map_grid(), longest=longest)
+        handmade_cubes.write_cube(tmp_path / f"{name}.zarr", cube)
+    cubes = [tmp_path / "a.zarr", tmp_path / "b.zarr"]
+    with pytest.raises(InputError, match=r"b\.zarr: its 14 bands at 1\.0500-2\.5200 .* of .*a\.zarr"):
+        basis_step.run(argparse.Namespace(cubes=cubes, out=tmp_path / "basis.zarr"), settings())
+    assert not (tmp_path / "basis.zarr").exists()
+    run_both(tmp_path, cubes[:1], settings())
+    with pytest.raises(InputError, match=r"b\.zarr: .* of .*basis\.zarr"):
+        features_step.run(
+            argparse.Namespace(cube=cubes[1], basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr"),
+            settings(),
+        )
+
+
+def test_a_scene_without_usable_pixels_is_refused_and_leaves_nothing(tmp_path):
+    good = handmade_cubes.write_cube(
+        tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid())
+    )
+    nothing = np.zeros((handmade_cubes.HEIGHT, handmade_cubes.WIDTH), bool)
+    column = np.broadcast_to(np.arange(handmade_cubes.WIDTH, dtype=np.int16), nothing.shape)
+    cube = Cube(
+        handmade_cubes.spectra(),
+        handmade_cubes.map_grid(),
+        extra={"valid": nothing, "detector_column": column},
+    )
+    empty = handmade_cubes.write_cube(tmp_path / "b.zarr", cube)
+    chosen = settings(clean={"destripe": True})
+    with pytest.raises(InputError, match=r"b\.zarr: no usable pixel"):
+        basis_step.run(argparse.Namespace(cubes=[good, empty], out=tmp_path / "basis.zarr"), chosen)
+    basis_step.run(argparse.Namespace(cubes=[good], out=tmp_path / "basis.zarr"), chosen)
+    with pytest.raises(InputError, match=r"b\.zarr: no usable pixel"):
+        features_step.run(
+            argparse.Namespace(cube=empty, basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr"), chosen
+        )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.zarr", "b.zarr", "basis.zarr"]
+
+
+def test_no_band_in_the_wanted_range_is_an_error(tmp_path):
+    cube = handmade_cubes.write_cube(
+        tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid())
+    )
+    chosen = settings(features={"wavelengths": [3.0, 3.9], "n_features": 2})
+    with pytest.raises(InputError, match=r"no good band within features.wavelengths 3\.0-3\.9 µm"):
+        basis_step.run(argparse.Namespace(cubes=[cube], out=tmp_path / "basis.zarr"), chosen)
+
+
+def test_clipped_share_counts_values_beyond_the_range(tmp_path):
+    cube = handmade_cubes.write_cube(
+        tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid())
+    )
+    basis, _ = run_both(tmp_path, [cube], settings())
+    steep = feature_store.read_basis(basis)
+    steeper = features.Basis(**{**vars(steep), "axes": steep.axes * 64.0})
+    feature_store.write_basis(tmp_path / "steep.zarr", steeper)
+    out = tmp_path / "f.zarr"
+    features_step.run(argparse.Namespace(cube=cube, basis=tmp_path / "steep.zarr", out=out), settings())
+    stored = arrays_of(out, "features")["feature"]
+    share = store.read(out, "features").attrs["clipped_share"]
+    assert 0.3 < share < 0.9
+    assert share == pytest.approx((np.abs(stored) == 32767).mean(), abs=1e-3)
+    json.dumps(share)

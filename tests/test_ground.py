@@ -1,0 +1,93 @@
+"""Where pixels lie and how large they are."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+
+from gibbsite.errors import InputError
+from gibbsite.ground import locate, pixel_areas
+from gibbsite.scene import Grid
+from handmade_results import MARS_MAP, MARS_SPHERE, ground_truth, map_grid, sensor_grid
+
+Floats = NDArray[np.float64]
+DEGREE = 59_274.7
+"""Metres per degree of latitude on Mars."""
+
+
+def corners(grid: Grid) -> tuple[Floats, Floats]:
+    """Columns and rows of all pixel corners."""
+    col, row = np.meshgrid(np.arange(grid.width + 1.0), np.arange(grid.height + 1.0))
+    return col, row
+
+
+def scan(row: Floats, col: Floats) -> tuple[Floats, Floats]:
+    """A scan of 18 m pixels that bows by 20 pixels and wobbles by 3."""
+    bend = 20 * np.square((col - 320) / 320) + 3 * np.sin(row / 60)
+    east, north = 0.98 * col - 0.19 * row + 0.3 * bend, -(0.97 * row + 0.2 * col + bend)
+    return 74.7 + 18 / DEGREE * east / np.cos(np.radians(21.3)), -21.3 + 18 / DEGREE * north
+
+
+@pytest.mark.parametrize(("hole", "tolerance"), [(False, 0.05), (True, 0.4)])
+def test_pixel_corners_of_a_bowed_scan_come_out_within_the_stated_error(hole: bool, tolerance: float) -> None:
+    row, col = np.linspace(0, 479, 10).round(), np.linspace(0, 639, 10).round()
+    at = [(r, c) for r in row for c in col]
+    points = [(r, c, *map(float, scan(np.float64(r + 0.5), np.float64(c + 0.5)))) for r, c in at]
+    if hole:
+        del points[17]
+    grid = Grid(480, 640, crs=MARS_SPHERE, ground_points=tuple(points))
+    some_col, some_row = (values[::9, ::9] for values in corners(grid))
+    longitude, latitude = locate(grid, some_col, some_row)
+    true_longitude, true_latitude = scan(some_row, some_col)
+    east = (longitude - true_longitude) * np.cos(np.radians(21.3))
+    assert np.hypot(east, latitude - true_latitude).max() * DEGREE / 18 < tolerance
+
+
+@pytest.mark.parametrize(("longitude", "latitude"), [(179.99, 12.0), (359.999, -60.0), (-179.999, 71.0)])
+def test_longitudes_are_continuous_across_the_meridian(longitude: float, latitude: float) -> None:
+    grid = sensor_grid(45, 61, longitude, latitude)
+    wrapped = tuple((r, c, (lon + 180) % 360 - 180, lat) for r, c, lon, lat in grid.ground_points)
+    grid = Grid(45, 61, crs=MARS_SPHERE, ground_points=wrapped)
+    col, row = corners(grid)
+    found, _ = locate(grid, col, row)
+    true, _ = ground_truth(row, col, longitude, latitude)
+    turn = found - true
+    assert np.ptp(found) < 0.5
+    assert_allclose(turn, np.rint(turn / 360) * 360, atol=1e-5)
+
+
+def test_a_map_pixel_has_the_area_of_its_transform() -> None:
+    assert_allclose(pixel_areas(map_grid(3, 5)), np.full((3, 5), 324.0))
+    sheared = Grid(3, 5, crs=MARS_MAP, transform=(18.0, 4.0, 0.0, -3.0, -18.0, 0.0))
+    assert_allclose(pixel_areas(sheared), np.full((3, 5), 312.0))
+
+
+def test_pixels_of_a_longitude_latitude_map_shrink_towards_the_pole() -> None:
+    grid = Grid(2, 3, crs=MARS_SPHERE, transform=(0.01, 0.0, 10.0, 0.0, -0.01, 60.0))
+    radius = 3_396_190.0
+    top, bottom = np.sin(np.radians([60.0, 59.99])), np.sin(np.radians([59.99, 59.98]))
+    true = radius**2 * np.radians(0.01) * (top - bottom)
+    assert_allclose(pixel_areas(grid), np.repeat(true[:, None], 3, axis=1), rtol=1e-6)
+
+
+def test_sensor_pixels_have_the_area_of_their_ground_footprint() -> None:
+    grid = sensor_grid(40, 50)
+    col, row = corners(grid)
+    lon, lat = ground_truth(row, col, 74.7, -21.3)
+    x, y = np.radians(lon) * 3_396_190.0, np.sin(np.radians(lat)) * 3_396_190.0
+    dx, dy = x[1:, 1:] - x[:-1, :-1], y[1:, 1:] - y[:-1, :-1]
+    ex, ey = x[1:, :-1] - x[:-1, 1:], y[1:, :-1] - y[:-1, 1:]
+    assert_allclose(pixel_areas(grid), np.abs(dx * ey - dy * ex) / 2, rtol=2e-3)
+
+
+def test_a_scene_without_reference_has_pixel_coordinates_and_no_area() -> None:
+    grid = Grid(2, 3)
+    assert np.isnan(pixel_areas(grid)).all()
+    x, y = locate(grid, np.array([1.0]), np.array([2.0]))
+    assert (x.item(), y.item()) == (1.0, -2.0)
+
+
+def test_too_few_ground_points_are_refused() -> None:
+    points = ((0.0, 0.0, 1.0, 1.0), (5.0, 2.0, 1.1, 1.2), (3.0, 7.0, 1.2, 1.0))
+    with pytest.raises(InputError, match="has 3 ground points, at least 4"):
+        pixel_areas(Grid(9, 9, crs=MARS_SPHERE, ground_points=points))

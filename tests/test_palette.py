@@ -1,0 +1,58 @@
+"""Class colours: distinct, readable, stable."""
+
+import re
+
+import numpy as np
+import pytest
+
+from gibbsite.palette import class_colours, ink, seen_colours
+
+
+@pytest.mark.parametrize(
+    ("n_known", "n_new"), [(0, 0), (1, 0), (0, 1), (7, 3), (40, 25), (300, 20), (2, 150)]
+)
+def test_every_class_has_its_own_colour(n_known: int, n_new: int) -> None:
+    colours = class_colours(n_known, n_new)
+    assert len(colours) == n_known + n_new
+    assert len(set(colours)) == len(colours)
+    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
+
+
+def test_more_classes_than_colours_still_get_one_each() -> None:
+    assert len(class_colours(900, 700)) == 1600
+
+
+def test_a_class_keeps_its_colour_when_more_are_discovered() -> None:
+    few, many = class_colours(5, 2), class_colours(5, 9)
+    assert many[:7] == few
+    assert class_colours(6, 2)[:5] == few[:5]
+
+
+def test_colour_blind_eyes_tell_the_first_classes_apart() -> None:
+    """0.02 is about one just noticeable step in OKLab; the closest pair must be some steps apart."""
+    seen = seen_colours(class_colours(8, 4))
+    distance = np.linalg.norm(seen[:, :, None] - seen[:, None], axis=-1)
+    distance[:, np.arange(12), np.arange(12)] = np.inf
+    assert distance.min() > 0.05
+
+
+def test_discovered_classes_are_warm_and_vivid_and_known_ones_are_not() -> None:
+    _, a, b = seen_colours(class_colours(20, 20))[0].T
+    chroma, hue = np.hypot(a, b), np.degrees(np.arctan2(b, a))
+    is_loud = (chroma > 0.14) & (hue > -36) & (hue < 93)
+    assert is_loud.tolist() == [False] * 20 + [True] * 20
+
+
+@pytest.mark.parametrize("colour", [*class_colours(12, 12), "#ffffff", "#ffff00"])
+def test_ink_is_readable_on_white(colour: str) -> None:
+    level = np.array([int(ink(colour)[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    light = np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4) @ (
+        0.2126,
+        0.7152,
+        0.0722,
+    )
+    assert 1.05 / (light + 0.05) >= 4.5
+
+
+def test_ink_leaves_dark_colours_alone() -> None:
+    assert ink("#102030") == "#102030"

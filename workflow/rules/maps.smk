@@ -1,0 +1,63 @@
+# The model back on the scenes: maps, spectra, products.
+
+
+rule map:
+    input:
+        features=f"{RESULTS}/features/{{scene}}.zarr",
+        model=f"{RESULTS}/model.zarr",
+    output:
+        f"{RESULTS}/maps/{{scene}}_class.tif",
+        f"{RESULTS}/maps/{{scene}}_probability.tif",
+        f"{RESULTS}/maps/{{scene}}_entropy.tif",
+        f"{RESULTS}/maps/{{scene}}_unknown.tif",
+    log:
+        f"{RESULTS}/logs/map/{{scene}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/map/{{scene}}.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite map --features {input.features:q} --model {input.model:q}"
+        " --out-dir $(dirname {output[0]:q}) 2> {log:q}"
+
+
+rule spectra:
+    input:
+        cubes=each_scene("cubes/{scene}.zarr"),
+        maps=each_scene("maps/{scene}_class.tif"),
+        model=f"{RESULTS}/model.zarr",
+    output:
+        table=report(f"{RESULTS}/spectra/spectra.csv", caption="../report/spectra.rst", category="Spectra"),
+        figure=report(f"{RESULTS}/spectra/spectra.png", caption="../report/spectra.rst", category="Spectra"),
+    log:
+        f"{RESULTS}/logs/spectra.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/spectra.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite spectra --cubes {input.cubes:q} --maps {input.maps:q} --model {input.model:q}"
+        " --out-dir $(dirname {output.table:q}) 2> {log:q}"
+
+
+rule products:
+    input:
+        class_map=f"{RESULTS}/maps/{{scene}}_class.tif",
+        probability=f"{RESULTS}/maps/{{scene}}_probability.tif",
+        model=f"{RESULTS}/model.zarr",
+    output:
+        f"{RESULTS}/products/{{scene}}_classes.gpkg",
+        f"{RESULTS}/products/{{scene}}_class.tif",
+        f"{RESULTS}/products/{{scene}}_class.qml",
+        report(f"{RESULTS}/products/{{scene}}_classes.csv", caption="../report/classes.rst", category="Classes"),
+    params:
+        settings=settings("products"),
+    log:
+        f"{RESULTS}/logs/products/{{scene}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/products/{{scene}}.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite products --class-map {input.class_map:q} --probability {input.probability:q}"
+        " --model {input.model:q} --settings {params.settings:q} --out-dir $(dirname {output[0]:q}) 2> {log:q}"

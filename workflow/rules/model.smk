@@ -1,0 +1,49 @@
+# All scenes at once: chains of the sampler -> one model.
+# Where a step runs does not change its result, so the cluster's settings are resources, which cause no rerun.
+
+CHAINS = range(1, config["fit"]["chains"] + 1)
+
+
+rule fit:
+    input:
+        features=each_scene("features/{scene}.zarr"),
+        labels=each_scene("labels/{scene}.zarr"),
+    output:
+        directory(f"{RESULTS}/chains/{{chain}}.zarr"),
+    params:
+        settings=settings("seed", "fit"),
+    resources:
+        cluster=settings("cluster"),
+    threads: 2
+    log:
+        f"{RESULTS}/logs/fit/{{chain}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/fit/{{chain}}.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite fit --features {input.features:q} --labels {input.labels:q} --chain {wildcards.chain}"
+        " --settings {params.settings:q} --settings {resources.cluster:q} --out {output:q} 2> {log:q}"
+
+
+rule select:
+    input:
+        chains=expand(f"{RESULTS}/chains/{{chain}}.zarr", chain=CHAINS),
+        features=each_scene("features/{scene}.zarr"),
+        labels=each_scene("labels/{scene}.zarr"),
+    output:
+        directory(f"{RESULTS}/model.zarr"),
+    params:
+        settings=settings("seed", "select"),
+    resources:
+        cluster=settings("cluster"),
+    threads: 2
+    log:
+        f"{RESULTS}/logs/select.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/select.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite select --chains {input.chains:q} --features {input.features:q} --labels {input.labels:q}"
+        " --settings {params.settings:q} --settings {resources.cluster:q} --out {output:q} 2> {log:q}"

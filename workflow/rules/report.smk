@@ -1,0 +1,48 @@
+# What people read: the score where the truth is known, and the page.
+
+TRUE_SCENES = [scene for scene, files in SCENES.items() if files.truth]
+
+
+rule evaluate:
+    input:
+        maps=expand(f"{RESULTS}/maps/{{scene}}_class.tif", scene=TRUE_SCENES),
+        truths=[SCENES[scene].truth for scene in TRUE_SCENES],
+        labels=expand(f"{RESULTS}/labels/{{scene}}.zarr", scene=TRUE_SCENES),
+        model=f"{RESULTS}/model.zarr",
+    output:
+        f"{RESULTS}/evaluation.json",
+    log:
+        f"{RESULTS}/logs/evaluate.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/evaluate.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite evaluate --maps {input.maps:q} --truths {input.truths:q} --labels {input.labels:q}"
+        " --model {input.model:q} --out {output:q} 2> {log:q}"
+
+
+rule report:
+    input:
+        model=f"{RESULTS}/model.zarr",
+        chains=expand(f"{RESULTS}/chains/{{chain}}.zarr", chain=CHAINS),
+        cubes=each_scene("cubes/{scene}.zarr"),
+        maps=each_scene("maps/{scene}_class.tif"),
+        probabilities=each_scene("maps/{scene}_probability.tif"),
+        spectra=f"{RESULTS}/spectra/spectra.csv",
+        evaluation=[f"{RESULTS}/evaluation.json"] if TRUE_SCENES else [],
+    output:
+        report(f"{RESULTS}/report.html", caption="../report/report.rst", category="Report"),
+    params:
+        settings=settings("seed", "ingest", "clean", "features", "labels", "fit", "select", "report"),
+        evaluation=optional("--evaluation", f"{RESULTS}/evaluation.json" if TRUE_SCENES else ""),
+    log:
+        f"{RESULTS}/logs/report.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/report.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite report --model {input.model:q} --chains {input.chains:q} --cubes {input.cubes:q}"
+        " --maps {input.maps:q} --spectra {input.spectra:q} {params.evaluation}"
+        " --settings {params.settings:q} --out {output:q} 2> {log:q}"

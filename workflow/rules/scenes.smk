@@ -1,0 +1,88 @@
+# One scene at a time: archive files -> cube -> features, and shapes -> labels.
+
+
+def cube_files(wildcards):
+    files = SCENES[wildcards.scene]
+    named = {"cube": files.cube, "ddr": files.ddr, "wavelengths": files.wavelengths}
+    return {name: path for name, path in named.items() if path}
+
+
+def label_files(wildcards):
+    shapes = SCENES[wildcards.scene].labels
+    return {"shapes": shapes} if shapes else {}
+
+
+rule ingest:
+    input:
+        unpack(cube_files),
+    output:
+        directory(f"{RESULTS}/cubes/{{scene}}.zarr"),
+    params:
+        settings=settings("ingest"),
+        ddr=lambda wildcards: optional("--ddr", SCENES[wildcards.scene].ddr),
+        wavelengths=lambda wildcards: optional("--wavelengths", SCENES[wildcards.scene].wavelengths),
+    log:
+        f"{RESULTS}/logs/ingest/{{scene}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/ingest/{{scene}}.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite ingest {input.cube:q} {params.ddr} {params.wavelengths}"
+        " --settings {params.settings:q} --out {output:q} 2> {log:q}"
+
+
+rule basis:
+    input:
+        each_scene("cubes/{scene}.zarr"),
+    output:
+        directory(f"{RESULTS}/basis.zarr"),
+    params:
+        settings=settings("clean", "features"),
+    log:
+        f"{RESULTS}/logs/basis.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/basis.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite basis {input:q} --settings {params.settings:q} --out {output:q} 2> {log:q}"
+
+
+rule features:
+    input:
+        cube=f"{RESULTS}/cubes/{{scene}}.zarr",
+        basis=f"{RESULTS}/basis.zarr",
+    output:
+        directory(f"{RESULTS}/features/{{scene}}.zarr"),
+    params:
+        settings=settings("clean", "features"),
+    log:
+        f"{RESULTS}/logs/features/{{scene}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/features/{{scene}}.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite features {input.cube:q} --basis {input.basis:q}"
+        " --settings {params.settings:q} --out {output:q} 2> {log:q}"
+
+
+rule labels:
+    input:
+        unpack(label_files),
+        cube=f"{RESULTS}/cubes/{{scene}}.zarr",
+    output:
+        directory(f"{RESULTS}/labels/{{scene}}.zarr"),
+    params:
+        settings=settings("seed", "labels"),
+        shapes=lambda wildcards: optional("--shapes", SCENES[wildcards.scene].labels),
+    log:
+        f"{RESULTS}/logs/labels/{{scene}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/labels/{{scene}}.tsv"
+    conda:
+        "../../environment.yml"
+    shell:
+        "gibbsite labels --cube {input.cube:q} {params.shapes}"
+        " --settings {params.settings:q} --out {output:q} 2> {log:q}"
