@@ -49,7 +49,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow
-	$(SNAKEMAKE) --lint
+	$(SNAKEMAKE) --configfile config/demo.yaml --lint
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.utils import min_version, validate
 
 from gibbsite.errors import GibbsiteError
@@ -24,6 +25,10 @@ try:
     SCENES = read_scenes(Path(config.get("scenes", "config/scenes.tsv")))
 except GibbsiteError as error:
     raise WorkflowError(str(error))
+if not SCENES:
+    logger.warning(
+        f"{config['scenes']} lists no scene: add a row, or try the demo: --configfile config/demo.yaml"
+    )
 validate(config, "workflow/schemas/config.schema.json")
 RESULTS = config["results"]
 
@@ -54,9 +59,9 @@ include: "workflow/rules/report.smk"
 
 
 rule all:
+    default_target: True
     input:
         f"{RESULTS}/report.html",
         f"{RESULTS}/spectra/spectra.csv",
         each_scene("maps/{scene}_class.tif"),
         each_scene("products/{scene}_classes.gpkg"),
-    default_target: True

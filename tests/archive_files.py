@@ -115,9 +115,7 @@ def ddr_planes(lines: int = 7, samples: int = 12) -> np.ndarray:
     return planes
 
 
-def write_ddr(
-    folder: Path, product: str = "frt0000ace5_07_de166l_ddr1", planes: np.ndarray | None = None
-) -> Path:
+def write_ddr(folder: Path, product: str = "frt0000ace5_07_de166l_ddr1", planes: np.ndarray | None = None) -> Path:
     """The label of a small DDR."""
     return write_pds(folder, product, ddr_planes() if planes is None else planes, storage="BAND_SEQUENTIAL")
 
@@ -176,9 +174,7 @@ def write_mtr3(folder: Path, name: str = "frt0000ace5_07_if166j_mtr3", **changes
     return write_envi(folder, name, pixels, **fields)  # type: ignore[arg-type]
 
 
-def write_in(
-    folder: Path, name: str = "frt0000ace5_07_in166j_mtr3", lines: int = 6, samples: int = 9
-) -> Path:
+def write_in(folder: Path, name: str = "frt0000ace5_07_in166j_mtr3", lines: int = 6, samples: int = 9) -> Path:
     """The header of the IN product of write_mtr3: 'IR Sample' is the fourth of five bands."""
     line, sample, band = np.ogrid[:lines, :samples, :5]
     pixels = (1000.0 * band + 10.0 * sample + line + 0.2).astype(np.float32)

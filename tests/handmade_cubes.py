@@ -37,9 +37,7 @@ def degrees_of(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.broadcast_to(longitude, (len(y), len(x))), np.broadcast_to(latitude[:, None], (len(y), len(x)))
 
 
-def spectra(
-    height: int = HEIGHT, width: int = WIDTH, n_bands: int = N_BANDS, seed: int = 5
-) -> NDArray[np.float32]:
+def spectra(height: int = HEIGHT, width: int = WIDTH, n_bands: int = N_BANDS, seed: int = 5) -> NDArray[np.float32]:
     """Reflectance (height, width, n_bands): a few spectral shapes in skewed amounts, plus noise."""
     random = np.random.Generator(np.random.Philox(key=seed))
     shape = np.cumsum(random.normal(size=(4, n_bands)), axis=1) * 0.01

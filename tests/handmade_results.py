@@ -132,9 +132,7 @@ def _write_maps(results: Results, name: str, grid: Grid, seed: int) -> NDArray[n
     probability = random.uniform(0.4, 1.0, (grid.height, grid.width)).astype(np.float32)
     probability[results.code[name] == 0] = np.nan
     raster.write_class_map(results.layer(name, "class"), grid, results.classes, [(0, results.code[name])])
-    raster.write_layer(
-        results.layer(name, "probability"), grid, [(0, probability)], "probability of the class"
-    )
+    raster.write_layer(results.layer(name, "probability"), grid, [(0, probability)], "probability of the class")
     return probability
 
 
@@ -143,13 +141,9 @@ def _write_cube(results: Results, name: str, grid: Grid, seed: int) -> None:
     wavelength = np.concatenate([np.arange(1.05, 1.65, 0.013), np.arange(1.75, 2.6, 0.013)])
     good = np.ones(len(wavelength), bool)
     good[:2] = False
-    means = np.stack(
-        [np.full_like(wavelength, np.nan), *(spectrum_of(k, wavelength) for k in range(len(NAMES)))]
-    )
+    means = np.stack([np.full_like(wavelength, np.nan), *(spectrum_of(k, wavelength) for k in range(len(NAMES)))])
     shade = random.uniform(0.85, 1.15, (grid.height, grid.width, 1))
-    cube = (means[results.code[name]] * shade + random.normal(0, 0.002, (*shade.shape[:2], 1))).astype(
-        np.float32
-    )
+    cube = (means[results.code[name]] * shade + random.normal(0, 0.002, (*shade.shape[:2], 1))).astype(np.float32)
     cube[..., 0] = 40_000.0
     cube[3, 30:40, 12] = np.nan
     valid = results.code[name] > 0
@@ -163,9 +157,7 @@ def _write_cube(results: Results, name: str, grid: Grid, seed: int) -> None:
         "wavelength_source": "header",
         "gibbsite": "0.1.0",
     }
-    with store.create(
-        results.cube(name), "cube", scene=name, grid=grid.to_json(), provenance=provenance
-    ) as group:
+    with store.create(results.cube(name), "cube", scene=name, grid=grid.to_json(), provenance=provenance) as group:
         chunks = (7, grid.width, len(wavelength))
         store.add_array(group, "reflectance", ("y", "x", "band"), cube, chunks=chunks)
         store.add_array(group, "wavelength", ("band",), wavelength)

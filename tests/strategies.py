@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-features = hnp.arrays(
-    np.float64, st.tuples(st.integers(0, 40), st.integers(1, 5)), elements=st.floats(-100.0, 100.0)
-)
+features = hnp.arrays(np.float64, st.tuples(st.integers(0, 40), st.integers(1, 5)), elements=st.floats(-100.0, 100.0))
 """Feature values (n_pixels, n_features), also none, also far beyond the fixed-point range."""
 
 

@@ -15,9 +15,7 @@ LOPSIDED = np.arange(3 * 5 * 4, dtype=np.float64).reshape(3, 5, 4)
 
 @pytest.mark.parametrize("interleave", ["bsq", "bil", "bip"])
 @pytest.mark.parametrize("dtype", ["<f4", ">f4", "<i2", ">u2", "<f8", "<u1"])
-def test_every_interleave_and_number_type_gives_the_same_pixels(
-    tmp_path: Path, interleave: str, dtype: str
-) -> None:
+def test_every_interleave_and_number_type_gives_the_same_pixels(tmp_path: Path, interleave: str, dtype: str) -> None:
     header = envi.read_header(write_envi(tmp_path, "cube", LOPSIDED, interleave=interleave, dtype=dtype))
     pixels = image.open_pixels(envi.image_file(header), header.layout)
     assert np.array_equal(pixels, LOPSIDED)
@@ -39,9 +37,7 @@ def test_a_header_named_after_the_whole_image_name_is_found(tmp_path: Path) -> N
         ({"wavelength": "{0.4,\n 0.5, 0.6, 0.7}", "wavelength_units": "Unknown"}, 0.5),
     ],
 )
-def test_wavelengths_are_micrometres_whatever_the_unit(
-    tmp_path: Path, fields: dict[str, str], expected: float
-) -> None:
+def test_wavelengths_are_micrometres_whatever_the_unit(tmp_path: Path, fields: dict[str, str], expected: float) -> None:
     header = envi.read_header(write_envi(tmp_path, "cube", LOPSIDED, **fields))
     assert envi.wavelengths(header)[1] == pytest.approx(expected, rel=1e-12)
 

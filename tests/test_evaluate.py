@@ -97,9 +97,7 @@ def test_confusion_equals_counting_one_by_one_and_adds_up_over_scenes(pairs):
 def test_rand_index_and_mutual_information_equal_those_of_sklearn(counts):
     row, column = np.indices(counts.shape)
     truth, predicted = np.repeat(row.ravel(), counts.ravel()), np.repeat(column.ravel(), counts.ravel())
-    np.testing.assert_allclose(
-        evaluate.adjusted_rand_index(counts), adjusted_rand_score(truth, predicted), atol=1e-12
-    )
+    np.testing.assert_allclose(evaluate.adjusted_rand_index(counts), adjusted_rand_score(truth, predicted), atol=1e-12)
     np.testing.assert_allclose(
         evaluate.normalised_mutual_information(counts),
         normalized_mutual_info_score(truth, predicted),
@@ -115,9 +113,7 @@ def test_rand_index_holds_for_more_pairs_than_int64_products_can():
 # The step
 
 
-def write_inputs(
-    folder: Path, code: np.ndarray, truth: np.ndarray, role: np.ndarray, scene: str = "s"
-) -> dict:
+def write_inputs(folder: Path, code: np.ndarray, truth: np.ndarray, role: np.ndarray, scene: str = "s") -> dict:
     """Map, truth, labels and model on disk; the paths by flag."""
     folder.mkdir(exist_ok=True)
     paths = {"maps": folder / f"{scene}_class.tif", "truths": folder / f"{scene}_truth.tif",
@@ -146,9 +142,7 @@ def hand_made_scene(seed: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Map, truth and role that give HAND_MADE, in a lopsided scene padded with pixels that must not count."""
     number = [4, 2, 3, 1]  # truth values of alunite, olivine, kieserite, gypsum
     cells = [
-        (number[row], column + 1)
-        for row, column in np.ndindex(HAND_MADE.shape)
-        for _ in range(HAND_MADE[row, column])
+        (number[row], column + 1) for row, column in np.ndindex(HAND_MADE.shape) for _ in range(HAND_MADE[row, column])
     ]
     n_pixels = GRID.height * GRID.width
     padding = [(0, 3, 0), (2, 0, 0), (2, 1, 1)]  # no truth; not mapped; trained on

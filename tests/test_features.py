@@ -58,9 +58,7 @@ def test_features_equal_whitened_pca_of_sklearn_up_to_sign():
     standard = (spectra - spectra.mean(axis=0)) / spectra.std(axis=0)
     oracle = PCA(5, svd_solver="full").fit(standard)
     basis = features.fit_basis(features.band_sums(spectra, within), within, np.arange(14.0), 5)
-    theirs = oracle.transform(standard) / np.sqrt(
-        oracle.explained_variance_ * (len(spectra) - 1) / len(spectra)
-    )
+    theirs = oracle.transform(standard) / np.sqrt(oracle.explained_variance_ * (len(spectra) - 1) / len(spectra))
     ours = features.project(spectra, basis)
     theirs *= np.sign((ours * theirs).sum(axis=0))
     np.testing.assert_allclose(ours, theirs, atol=2e-3)
@@ -83,9 +81,7 @@ def test_largest_loading_of_every_axis_is_positive_and_flipped_bands_flip_nothin
     mirrored = learn(0.6 - spectra, 5)
     np.testing.assert_allclose(np.abs(mirrored.axes), np.abs(basis.axes), atol=1e-4)
     assert (mirrored.axes.max(axis=1) == np.abs(mirrored.axes).max(axis=1)).all()
-    np.testing.assert_allclose(
-        features.project(0.6 - spectra, mirrored), -features.project(spectra, basis), atol=2e-3
-    )
+    np.testing.assert_allclose(features.project(0.6 - spectra, mirrored), -features.project(spectra, basis), atol=2e-3)
 
 
 @given(strategies.spectra(), st.randoms(use_true_random=False))
@@ -341,9 +337,7 @@ def test_scenes_of_other_bands_are_refused_naming_both(tmp_path):
 
 
 def test_a_scene_without_usable_pixels_is_refused_and_leaves_nothing(tmp_path):
-    good = handmade_cubes.write_cube(
-        tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid())
-    )
+    good = handmade_cubes.write_cube(tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid()))
     nothing = np.zeros((handmade_cubes.HEIGHT, handmade_cubes.WIDTH), bool)
     column = np.broadcast_to(np.arange(handmade_cubes.WIDTH, dtype=np.int16), nothing.shape)
     cube = Cube(
@@ -364,18 +358,14 @@ def test_a_scene_without_usable_pixels_is_refused_and_leaves_nothing(tmp_path):
 
 
 def test_no_band_in_the_wanted_range_is_an_error(tmp_path):
-    cube = handmade_cubes.write_cube(
-        tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid())
-    )
+    cube = handmade_cubes.write_cube(tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid()))
     chosen = settings(features={"wavelengths": [3.0, 3.9], "n_features": 2})
     with pytest.raises(InputError, match=r"no good band within features.wavelengths 3\.0-3\.9 µm"):
         basis_step.run(argparse.Namespace(cubes=[cube], out=tmp_path / "basis.zarr"), chosen)
 
 
 def test_clipped_share_counts_values_beyond_the_range(tmp_path):
-    cube = handmade_cubes.write_cube(
-        tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid())
-    )
+    cube = handmade_cubes.write_cube(tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid()))
     basis, _ = run_both(tmp_path, [cube], settings())
     steep = feature_store.read_basis(basis)
     steeper = features.Basis(**{**vars(steep), "axes": steep.axes * 64.0})

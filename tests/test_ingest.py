@@ -31,9 +31,7 @@ from gibbsite.settings import Settings, validate
 from gibbsite.steps import ingest
 
 
-def ingest_cube(
-    cube: Path, ddr: Path | None = None, wavelengths: Path | None = None, **keys: object
-) -> xr.Dataset:
+def ingest_cube(cube: Path, ddr: Path | None = None, wavelengths: Path | None = None, **keys: object) -> xr.Dataset:
     """The opened cube of `gibbsite ingest`, written beside the input (or in keys["out"])."""
     out = Path(str(keys.pop("out", cube.parent / "cubes" / "demo.zarr")))
     settings = validate({"ingest": keys}, "test") if keys else Settings()
@@ -210,9 +208,7 @@ def test_blocks_of_lines_do_not_change_the_cube(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("interleave", ["bsq", "bil"])
-def test_memory_does_not_grow_with_the_scene(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interleave: str
-) -> None:
+def test_memory_does_not_grow_with_the_scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interleave: str) -> None:
     block = 2**20
     monkeypatch.setattr(ingesting, "CHUNK_BYTES", block)
     pixels = np.full((1280, 64, 128), 0.25, np.float32)  # 40 blocks
@@ -228,9 +224,7 @@ def test_memory_does_not_grow_with_the_scene(
 def test_real_cubes_have_carbon_dioxide_at_two_micrometres(shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "crism"
     record = folder / "cdr/CDR410803692813_WA0300000L_3.IMG"
-    cube = ingest_cube(
-        folder / "trr3/frt0001458f_01_if156l_trr3.lbl", None, record, out=tmp_path / "real.zarr"
-    )
+    cube = ingest_cube(folder / "trr3/frt0001458f_01_if156l_trr3.lbl", None, record, out=tmp_path / "real.zarr")
     assert cube["reflectance"].shape == (15, 64, 438)
     assert np.count_nonzero(cube["good_band"].values) == 428
     assert cube["valid"].values[:, 3:63].all()
@@ -302,9 +296,7 @@ def test_the_real_all_fill_cube_is_refused(shared_data: Path, tmp_path: Path) ->
         (".lbl", b""),
         (".img", np.arange(185, 292).astype(">u2").tobytes().ljust(2560, b"\0")),
     ):
-        (tmp_path / (name + suffix)).write_bytes(
-            (shared_data / "crism/trr3" / (name + suffix)).read_bytes() + tail
-        )
+        (tmp_path / (name + suffix)).write_bytes((shared_data / "crism/trr3" / (name + suffix)).read_bytes() + tail)
     refused(tmp_path / f"{name}.img", "every pixel is fill")
 
 
@@ -340,9 +332,7 @@ def test_files_that_do_not_belong_together_are_refused(shared_data: Path, tmp_pa
     refused(other, r"\(6, 9, 11\) lines, samples, bands, but .* says \(6, 9, 10\)")
     real = shared_data / "crism/trr3/frt0001458f_01_if156l_trr3.lbl"
     with pytest.raises(InputError, match="geometry of FRT00003E25 01 L, but the cube is FRT0001458F 01 L"):
-        ingest_cube(
-            real, shared_data / "crism/ddr/frt00003e25_01_de156l_ddr1.lbl", out=tmp_path / "demo.zarr"
-        )
+        ingest_cube(real, shared_data / "crism/ddr/frt00003e25_01_de156l_ddr1.lbl", out=tmp_path / "demo.zarr")
 
 
 def test_the_label_of_another_image_is_refused(tmp_path: Path) -> None:

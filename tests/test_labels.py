@@ -321,17 +321,13 @@ def test_points_are_refused(tmp_path):
     shapes = frame()
     shapes.geometry = shapes.geometry.centroid
     shapes.to_file(tmp_path / "shapes.gpkg")
-    assert "found Point shapes, expected polygons" in refusal(
-        write_map_cube(tmp_path), tmp_path / "shapes.gpkg"
-    )
+    assert "found Point shapes, expected polygons" in refusal(write_map_cube(tmp_path), tmp_path / "shapes.gpkg")
 
 
 def test_two_layers_are_refused_by_name(tmp_path):
     frame().to_file(tmp_path / "shapes.gpkg", layer="north")
     frame().to_file(tmp_path / "shapes.gpkg", layer="south")
-    assert "2 layers with shapes (north, south)" in refusal(
-        write_map_cube(tmp_path), tmp_path / "shapes.gpkg"
-    )
+    assert "2 layers with shapes (north, south)" in refusal(write_map_cube(tmp_path), tmp_path / "shapes.gpkg")
 
 
 def test_missing_class_field_names_the_fields_there_are(tmp_path):

@@ -8,9 +8,7 @@ import pytest
 from gibbsite.palette import class_colours, ink, seen_colours
 
 
-@pytest.mark.parametrize(
-    ("n_known", "n_new"), [(0, 0), (1, 0), (0, 1), (7, 3), (40, 25), (300, 20), (2, 150)]
-)
+@pytest.mark.parametrize(("n_known", "n_new"), [(0, 0), (1, 0), (0, 1), (7, 3), (40, 25), (300, 20), (2, 150)])
 def test_every_class_has_its_own_colour(n_known: int, n_new: int) -> None:
     colours = class_colours(n_known, n_new)
     assert len(colours) == n_known + n_new

@@ -83,9 +83,7 @@ def test_sensor_polygons_lie_on_the_ground_without_gaps_or_overlaps() -> None:
     code = class_map(47, 31, 6, 5)
     frame = frame_of(code, sensor_grid(47, 31))
     assert frame.is_valid.all()
-    assert_allclose(
-        shapely.union_all(frame.geometry.values).area, shapely.area(frame.geometry.values).sum(), rtol=1e-9
-    )
+    assert_allclose(shapely.union_all(frame.geometry.values).area, shapely.area(frame.geometry.values).sum(), rtol=1e-9)
     for row, col in ((40, 3), (11, 29), (25, 16)):
         at = shapely.Point(*ground_truth(row + 0.5, col + 0.5, 74.7, -21.3))
         assert frame[frame.contains(at)]["code"].tolist() == [code[row, col]]

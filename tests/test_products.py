@@ -48,9 +48,7 @@ def arguments(results: Results, scene: str, out: Path) -> argparse.Namespace:
 
 def test_each_scene_gets_polygons_map_style_and_table(folder: Path) -> None:
     endings = ("class.qml", "class.tif", "classes.csv", "classes.gpkg")
-    assert sorted(path.name for path in folder.iterdir()) == sorted(
-        f"{s}_{e}" for s in SHAPES for e in endings
-    )
+    assert sorted(path.name for path in folder.iterdir()) == sorted(f"{s}_{e}" for s in SHAPES for e in endings)
 
 
 @pytest.mark.parametrize("scene", SHAPES)
@@ -107,9 +105,7 @@ def test_the_qgis_style_names_and_colours_every_class(results: Results) -> None:
     renderer = root.find("pipe/rasterrenderer")
     assert renderer is not None
     assert renderer.get("type") == "paletted"
-    entries = {
-        int(e.get("value", 0)): (e.get("color"), e.get("label")) for e in renderer.iter("paletteEntry")
-    }
+    entries = {int(e.get("value", 0)): (e.get("color"), e.get("label")) for e in renderer.iter("paletteEntry")}
     assert entries[2] == (results.classes[1]["colour"], 'bassanite <hydrated & "dry">')
     assert entries[5] == (results.classes[4]["colour"], "new-1 (discovered)")
     assert len(entries) == 6

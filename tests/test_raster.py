@@ -38,9 +38,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize(
-    "grid", [map_grid(53, 31), sensor_grid(53, 31), Grid(53, 31)], ids=["map", "sensor", "none"]
-)
+@pytest.mark.parametrize("grid", [map_grid(53, 31), sensor_grid(53, 31), Grid(53, 31)], ids=["map", "sensor", "none"])
 def test_a_class_map_is_read_back_as_written(tmp_path: Path, grid: Grid) -> None:
     path, values = tmp_path / "S_class.tif", codes(53, 31)
     raster.write_class_map(path, grid, CLASSES, blocks(values, 7))
@@ -106,9 +104,7 @@ def test_bytes_depend_neither_on_block_height_nor_on_the_cache(tmp_path: Path) -
         ([(0, np.zeros((60, 31)))], "found 60 rows"),
     ],
 )
-def test_rows_that_do_not_fill_the_scene_leave_nothing_behind(
-    tmp_path: Path, given: Any, message: str
-) -> None:
+def test_rows_that_do_not_fill_the_scene_leave_nothing_behind(tmp_path: Path, given: Any, message: str) -> None:
     with pytest.raises(OutputError, match=message):
         raster.write_class_map(tmp_path / "maps" / "S_class.tif", map_grid(53, 31), CLASSES, given)
     assert not (tmp_path / "maps").exists()
@@ -143,9 +139,7 @@ def test_a_missing_or_broken_raster_is_an_input_error(tmp_path: Path) -> None:
         raster.read_band(path)
 
 
-def test_a_full_disk_is_one_clear_error_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_one_clear_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write_half(path: Path, data: Any) -> int:
         with path.open("wb") as file:
             file.write(data[: len(data) // 2])

@@ -123,9 +123,7 @@ def test_the_page_loads_nothing(page: str) -> None:
         for name in ("src", "href", "data", "srcset", "poster", "action"):
             address = attributes.get(name)
             assert address is None or address.startswith(("#", "data:")), f"<{tag} {name}={address}>"
-    policy = next(
-        a["content"] for t, a in Tags(page).tags if a.get("http-equiv") == "Content-Security-Policy"
-    )
+    policy = next(a["content"] for t, a in Tags(page).tags if a.get("http-equiv") == "Content-Security-Policy")
     assert policy is not None
     assert policy.startswith("default-src 'none'")
     assert "http" not in policy

@@ -76,9 +76,7 @@ def test_same_seed_gives_same_bytes_for_any_block_of_lines(small: Path, tmp_path
 def test_another_seed_gives_other_images_labels_and_truth(small: Path, tmp_path: Path) -> None:
     observation.write_observation(SMALL, 6, tmp_path)
     changed = {name for name, digest in digests(tmp_path).items() if digest != digests(small)[name]}
-    fixed = {
-        name for name in observation.files(SMALL) if name.endswith((".lbl", ".hdr")) or name.startswith("cdr")
-    }
+    fixed = {name for name in observation.files(SMALL) if name.endswith((".lbl", ".hdr")) or name.startswith("cdr")}
     assert changed == set(observation.files(SMALL)) - fixed
 
 
@@ -105,9 +103,7 @@ def test_a_swath_over_the_pole_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_step_writes_the_observation_and_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_step_writes_the_observation_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         step.run(Namespace(out=tmp_path), Settings(simulate=Simulate(lines=24, binning=10)))
     assert (tmp_path / "frt0000ace5_07_if166l_trr3.img").exists()
@@ -225,9 +221,7 @@ def test_abundance_is_skewed_and_dust_cover_has_two_modes(seed: int) -> None:
 
 
 def test_carbon_dioxide_is_in_the_sensor_image_and_nearly_gone_on_the_map(demo: Path) -> None:
-    image = np.fromfile(demo / "frt0000ace5_07_if166l_trr3.img", "<f4")[: 160 * 438 * 128].reshape(
-        160, 438, 128
-    )
+    image = np.fromfile(demo / "frt0000ace5_07_if166l_trr3.img", "<f4")[: 160 * 438 * 128].reshape(160, 438, 128)
     wavelength = L.wavelength(5)[:, 64] / 1000
     near = (wavelength > 1.985) & (wavelength < 2.035)
     mean = np.median(image[:, :, 64], axis=0)
@@ -235,10 +229,7 @@ def test_carbon_dioxide_is_in_the_sensor_image_and_nearly_gone_on_the_map(demo: 
     at = lambda place: mean[np.abs(wavelength - place).argmin()]  # noqa: E731
     assert at(2.007) / at(2.032) < 0.8
     plane = np.fromfile(demo / "frt0000ace5_07_de166l_ddr1.img", "<f4").reshape(14, 160, 128)
-    deep = (
-        image[:, np.abs(wavelength - 2.007).argmin(), 60:68]
-        / image[:, np.abs(wavelength - 2.032).argmin(), 60:68]
-    )
+    deep = image[:, np.abs(wavelength - 2.007).argmin(), 60:68] / image[:, np.abs(wavelength - 2.032).argmin(), 60:68]
     assert np.corrcoef(deep.ravel(), plane[9, :, 60:68].ravel())[0, 1] > 0.2
     truth = raster(demo / "mtr3_truth.tif")
     mapped = np.memmap(demo / "frt0000ace5_07_if166j_mtr3.img", "<f4", "r", shape=(489, *truth.shape))
@@ -248,12 +239,8 @@ def test_carbon_dioxide_is_in_the_sensor_image_and_nearly_gone_on_the_map(demo: 
 
 
 def test_light_on_slopes_follows_the_incidence_of_the_backplanes(demo: Path) -> None:
-    image = np.fromfile(demo / "frt0000ace5_07_if166l_trr3.img", "<f4")[: 160 * 438 * 128].reshape(
-        160, 438, 128
-    )
-    cosine = np.cos(
-        np.radians(np.fromfile(demo / "frt0000ace5_07_de166l_ddr1.img", "<f4").reshape(14, 160, 128)[5])
-    )
+    image = np.fromfile(demo / "frt0000ace5_07_if166l_trr3.img", "<f4")[: 160 * 438 * 128].reshape(160, 438, 128)
+    cosine = np.cos(np.radians(np.fromfile(demo / "frt0000ace5_07_de166l_ddr1.img", "<f4").reshape(14, 160, 128)[5]))
     bland = raster(demo / "trr3_truth.tif") == 6
     bright = image[:, 380, :][bland]
     assert np.corrcoef(bright, cosine[bland])[0, 1] > 0.4

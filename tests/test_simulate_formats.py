@@ -74,9 +74,7 @@ def test_label_and_image_agree_on_every_byte(folder: Path, name: str, bands: int
         ("cdr410803692813_wa0300000l_3", "cdr/CDR410803692813_WA0300000L_3.LBL"),
     ],
 )
-def test_labels_have_the_structure_of_real_labels(
-    folder: Path, shared_data: Path, ours: str, real: str
-) -> None:
+def test_labels_have_the_structure_of_real_labels(folder: Path, shared_data: Path, ours: str, real: str) -> None:
     found, wanted = folder / f"{ours}.lbl", shared_data / "crism" / real
     assert len(parts(found)) == len(parts(wanted))
     for mine, theirs in zip(parts(found), parts(wanted), strict=True):
@@ -110,9 +108,7 @@ def test_row_tables_and_their_padding_are_those_of_real_files(
 def test_wavelength_files_are_within_a_hundredth_of_a_nanometre_of_real_ones(
     folder: Path, shared_data: Path, item: detector.Detector, name: str
 ) -> None:
-    real = np.fromfile(
-        shared_data / f"crism/cdr/CDR410803692813_WA0300000{name}.IMG", "<f4", item.n_bands * 64
-    )
+    real = np.fromfile(shared_data / f"crism/cdr/CDR410803692813_WA0300000{name}.IMG", "<f4", item.n_bands * 64)
     mine = np.fromfile(folder / f"cdr410803692813_wa0300000{name.lower()}.img", "<f4", item.n_bands * 64)
     np.testing.assert_array_equal(mine == 65535, real == 65535)
     np.testing.assert_allclose(mine, real, atol=0.01)
@@ -152,9 +148,7 @@ def test_the_map_header_has_the_keys_and_wavelengths_of_a_real_one(folder: Path,
     headers = shared_data / "crism/mtrdr_headers"
     for ours, real in ((MTR3, "frt00016438_07_if164j_mtr3.hdr"), (INFO, "frt00016438_07_in164j_mtr3.hdr")):
         texts = [path.read_text() for path in (folder / f"{ours}.hdr", headers / real)]
-        mine, theirs = (
-            dict(re.findall(r"^([a-z ]+?)\s*= *(\{.*?\}|[^\n]*)$", text, re.M | re.S)) for text in texts
-        )
+        mine, theirs = (dict(re.findall(r"^([a-z ]+?)\s*= *(\{.*?\}|[^\n]*)$", text, re.M | re.S)) for text in texts)
         # Sun and clouds are -1, "unknown", in every real header.
         assert set(theirs) - set(mine) <= {"sun azimuth", "sun elevation", "cloud cover"}
         for key in (
@@ -222,9 +216,7 @@ def test_the_truth_on_the_map_is_the_truth_of_the_source_pixel(folder: Path) -> 
         mapped = raster.read(1)
     source = np.fromfile(folder / f"{INFO}.img", "<f4").reshape(9, *mapped.shape)
     seen = source[6] != 65535
-    np.testing.assert_array_equal(
-        mapped[seen], sensor[source[6][seen].astype(int), source[5][seen].astype(int)]
-    )
+    np.testing.assert_array_equal(mapped[seen], sensor[source[6][seen].astype(int), source[5][seen].astype(int)])
     assert not mapped[~seen].any()
 
 

@@ -107,9 +107,7 @@ def test_scenes_of_different_sensors_are_refused(results: Results, tmp_path: Pat
     args = arguments(results, tmp_path / "out")
     other = tmp_path / "other.zarr"
     cube = open_cube(args.cubes[1])
-    with store.create(
-        other, "cube", **{key: cube.attrs[key] for key in ("scene", "grid", "provenance")}
-    ) as group:
+    with store.create(other, "cube", **{key: cube.attrs[key] for key in ("scene", "grid", "provenance")}) as group:
         for name in ("reflectance", "good_band", "valid", "detector_column"):
             store.add_array(group, name, cube[name].dims, cube[name].values)
         store.add_array(group, "wavelength", ("band",), cube["wavelength"].values + 0.02)
@@ -124,9 +122,7 @@ def test_a_map_of_another_model_is_refused(results: Results) -> None:
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 4), st.integers(0, 2**32))
-def test_sums_of_a_block_equal_the_sum_over_its_parts(
-    n_first: int, n_second: int, n_classes: int, seed: int
-) -> None:
+def test_sums_of_a_block_equal_the_sum_over_its_parts(n_first: int, n_second: int, n_classes: int, seed: int) -> None:
     random = np.random.Generator(np.random.Philox(seed))
     spectrum = random.normal(0.2, 0.05, (n_first + n_second, 3))
     spectrum[random.uniform(size=spectrum.shape) < 0.1] = np.nan

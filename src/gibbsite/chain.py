@@ -13,6 +13,7 @@ from gibbsite.niw import Prior
 from gibbsite.sampling import Chain
 from gibbsite.state import State
 from gibbsite.statistics import Statistics
+from gibbsite.tiles import Anchors
 
 TRACES = [field.name for field in fields(Info)]
 """What is traced, one number per sweep each."""
@@ -55,6 +56,9 @@ def _write_state(group: zarr.Group, state: State) -> None:
     store.add_array(group, "n_pinning", ("component",), sums.n_pinning)
     store.add_array(group, "class_of", ("component",), state.class_of)
     store.add_array(group, "class_id", ("class",), state.class_id)
+    store.add_array(group, "anchor_order", ("component",), state.anchors.order)
+    store.add_array(group, "anchor_rank", ("component",), state.anchors.rank)
+    store.add_array(group, "block_label", ("block_pixel",), state.block_label)
     store.add_array(group, "prior_mean", ("feature",), prior.mean)
     store.add_array(group, "prior_scale", ("feature", "feature_2"), prior.scale)
 
@@ -67,6 +71,8 @@ def _read_state(group: zarr.Group) -> State:
         class_of=group["class_of"][:],
         class_id=group["class_id"][:],
         next_class_id=int(facts["next_class_id"]),
+        anchors=Anchors(group["anchor_order"][:], group["anchor_rank"][:]),
+        block_label=group["block_label"][:],
         prior=Prior(
             mean=group["prior_mean"][:],
             scale=group["prior_scale"][:],

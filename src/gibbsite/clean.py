@@ -47,9 +47,7 @@ def divide_by_cos_incidence(spectra: Floats, incidence: Floats) -> Floats:
     return spectra / cosine[..., None].astype(spectra.dtype)
 
 
-def sample_columns(
-    column: NDArray[np.integer], valid: NDArray[np.bool_], most: int = 400
-) -> NDArray[np.int64]:
+def sample_columns(column: NDArray[np.integer], valid: NDArray[np.bool_], most: int = 400) -> NDArray[np.int64]:
     """Rising flat indices of at most `most` valid pixels of each detector column, spread over the scene.
 
     `column` and `valid` are (y, x); pixels of unknown column (-1) are left out.

@@ -90,7 +90,10 @@ def open_cleaned(path: Path, settings: Settings) -> CleanedScene:
             f"at {wavelength.min():.4f}-{wavelength.max():.4f} µm"
         )
     cleaned = CleanedScene(path, cube, band, settings.clean.incidence and "incidence" in cube.variables)
-    if not settings.clean.destripe:
+    # Column medians carry some of the scene itself, so evening columns out costs noise. Map-projected archive
+    # products are filtered already: there the cure is worse than the disease.
+    is_asked = settings.clean.destripe
+    if not (scene.grid_of(cube).transform is None if is_asked == "auto" else is_asked):
         return cleaned
     return replace(cleaned, gain=_column_gains(cleaned))
 

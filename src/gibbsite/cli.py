@@ -38,9 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 an error the user can mend, 2 wrong usage, 3 a fault of gibbsite, 130 interrupted."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parsed = _parser(_chosen(arguments)).parse_args(arguments)
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
-    )
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.captureWarnings(True)
     signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -50,9 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted; nothing half-written was left", 130, parsed.debug)
     except Exception as error:
-        message = (
-            f"unexpected {type(error).__name__}: {error}; run again with --debug and report what it prints"
-        )
+        message = f"unexpected {type(error).__name__}: {error}; run again with --debug and report what it prints"
         return _fail(message, 3, parsed.debug)
     return 0
 
@@ -99,7 +95,7 @@ def _fail(message: str, code: int, debug: bool) -> int:
     return code
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _terminate(_number: int, _frame: FrameType | None) -> None:
     # Batch systems end a job with SIGTERM: unwind like Ctrl-C, so that temporary files and workers go.
     raise KeyboardInterrupt
 

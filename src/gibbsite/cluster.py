@@ -4,16 +4,18 @@ One actor per worker holds the tiles it owns, so a sweep costs one message per w
 function of the pass, so when a worker dies its tiles are read again by the others and the pass is repeated.
 """
 
+import functools
 import logging
+import operator
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 from gibbsite.errors import GibbsiteError
 from gibbsite.settings import Cluster
-from gibbsite.statistics import Statistics
-from gibbsite.tiles import Pass, Tile, tally
+from gibbsite.tiles import Answer, Pass, Tile, tally
 
 log = logging.getLogger(__name__)
 
@@ -36,20 +38,19 @@ class TileHolder:
         self._tiles = [read(start, stop) for start, stop in ranges]
         self._threads = ThreadPoolExecutor(n_threads)
 
-    def tally(self, task: Pass) -> Statistics | None:
-        """The sum of the tiles' answers; nothing when it owns no tile."""
-        answers = list(self._threads.map(lambda tile: tally(tile, task), self._tiles))
-        return sum(answers[1:], start=answers[0]) if answers else None
+    def tally(self, task: Pass) -> Answer:
+        """The sum of the tiles' answers; a holder owns one tile at least."""
+        return _add(list(self._threads.map(lambda tile: tally(tile, task), self._tiles)))
 
 
 @contextmanager
-def holding_tiles(read: ReadTile, n_pixels: int, settings: Cluster) -> Iterator[Callable[[Pass], Statistics]]:
+def holding_tiles(read: ReadTile, n_pixels: int, settings: Cluster) -> Iterator[Callable[[Pass], Answer]]:
     """A `reduce_tiles` function over all pixels, on the cluster the settings ask for."""
     ranges = tile_ranges(n_pixels, settings.tile_pixels)
     n_threads = settings.threads or max(1, (os.cpu_count() or 1) // max(1, settings.workers))
     if settings.kind == "none":
         holder = TileHolder(read, ranges, n_threads)
-        yield lambda task: _present(holder.tally(task))
+        yield holder.tally
         return
     with _local_client(settings, n_threads) as client:
         pool = _Pool(client, read, ranges, n_threads)
@@ -57,7 +58,7 @@ def holding_tiles(read: ReadTile, n_pixels: int, settings: Cluster) -> Iterator[
 
 
 @contextmanager
-def _local_client(settings: Cluster, n_threads: int) -> Iterator["object"]:
+def _local_client(settings: Cluster, n_threads: int) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     # distributed sets its loggers to INFO when imported; a death is told of here, in one line.
@@ -82,11 +83,11 @@ def _local_client(settings: Cluster, n_threads: int) -> Iterator["object"]:
 class _Pool:
     """Holders on the workers there are now, made anew when one of them is lost."""
 
-    def __init__(self, client: "object", read: ReadTile, ranges: list[Range], n_threads: int) -> None:
+    def __init__(self, client: Any, read: ReadTile, ranges: list[Range], n_threads: int) -> None:
         self._client, self._read, self._ranges, self._n_threads = client, read, ranges, n_threads
         self._holders = self._place()
 
-    def reduce(self, task: Pass) -> Statistics:
+    def reduce(self, task: Pass) -> Answer:
         """The answers of all tiles, added up."""
         for _ in range(MAX_DEATHS):
             try:
@@ -96,17 +97,15 @@ class _Pool:
                 log.warning("a worker was lost (%s); its tiles move to the others", error)
                 self._holders = self._place()
                 continue
-            parts = [answer for answer in answers if answer is not None]
-            return sum(parts[1:], start=parts[0])
-        raise GibbsiteError(
-            f"workers died in {MAX_DEATHS} passes in a row; give them more memory or smaller tiles"
-        )
+            return _add(answers)
+        raise GibbsiteError(f"workers died in {MAX_DEATHS} passes in a row; give them more memory or smaller tiles")
 
     def _place(self) -> list:
         """One holder per live worker, tiles dealt out in turn."""
         client = self._client
         client.wait_for_workers(1, timeout=60)
-        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        # More workers than tiles: the others stand by for a death.
+        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])[: len(self._ranges)]
         futures = [
             client.submit(
                 TileHolder,
@@ -122,6 +121,5 @@ class _Pool:
         return [future.result() for future in futures]
 
 
-def _present(answer: Statistics | None) -> Statistics:
-    assert answer is not None  # noqa: S101 - n_pixels > 0 is checked when features are opened
-    return answer
+def _add(answers: list[Answer]) -> Answer:
+    return functools.reduce(operator.add, answers)

@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gibbsite import niw, statistics
-from gibbsite.state import Rules, State
 from gibbsite.statistics import Floats, Integers
+
+if TYPE_CHECKING:
+    from gibbsite.state import Rules, State
 
 
 @dataclass(frozen=True)
@@ -46,14 +50,18 @@ class Components:
         """
         class_start = np.searchsorted(self.class_of, np.arange(len(self.centre) + 1))
         offset = self.log_weight + self.log_det_whiten[self.class_of] - 0.5 * (self.whitened_mean**2).sum(1)
-        single = [
-            array.astype(np.float32) for array in (self.centre, self.whiten, offset, self.whitened_mean)
-        ]
+        single = [array.astype(np.float32) for array in (self.centre, self.whiten, offset, self.whitened_mean)]
         return (class_start, *single)
 
 
-def draw_components(state: State, rules: Rules, generator: np.random.Generator) -> Components:
-    """Σ_k ~ IW(Ψ_k, ν_k), μ_k ~ N(μ̄_k, Σ_k/κ_k), μ_l given both, weights ~ Dirichlet(n_1 .. n_L, α)."""
+def draw_components(
+    state: "State", rules: "Rules", generator: np.random.Generator, shown: NDArray[np.bool_] | None = None
+) -> Components:
+    """The shown components (all, or the explicit ones), drawn given the whole partition.
+
+    Σ_k ~ IW(Ψ_k, ν_k), μ_k ~ N(μ̄_k, Σ_k/κ_k), μ_l given both, weights ~ Dirichlet(n_1 .. n_L, α + n_tail), where the
+    tail is what is not shown: the components that live in the block alone, and those that do not exist yet.
+    """
     moments = statistics.moments(state.statistics, rules.step)
     sums = niw.class_sums(niw.component_sums(moments, state.prior), state.class_of, len(state.class_id))
     given = niw.posterior(sums, state.prior)
@@ -61,9 +69,11 @@ def draw_components(state: State, rules: Rules, generator: np.random.Generator) 
     noise = generator.standard_normal(given.mean.shape) / np.sqrt(given.kappa)[:, None]
     centre = given.mean + np.linalg.solve(whiten, noise[:, :, None])[:, :, 0]
     mean = _draw_means(moments, state, centre, whiten, generator)
-    weight = generator.dirichlet(np.append(moments.n, state.prior.alpha))
+    shown = np.ones(len(moments.n), bool) if shown is None else shown
+    n_tail = moments.n[~shown].sum()
+    weight = generator.dirichlet(np.append(moments.n[shown], state.prior.alpha + n_tail))
     log_weight = np.log(np.maximum(weight, 1e-300))
-    return Components(state.class_of, log_weight[:-1], mean, centre, whiten, float(log_weight[-1]))
+    return Components(state.class_of[shown], log_weight[:-1], mean[shown], centre, whiten, float(log_weight[-1]))
 
 
 def draw_whitening(given: niw.Posterior, generator: np.random.Generator) -> Floats:
@@ -80,7 +90,7 @@ def draw_whitening(given: niw.Posterior, generator: np.random.Generator) -> Floa
 
 
 def _draw_means(
-    moments: statistics.Moments, state: State, centre: Floats, whiten: Floats, generator: np.random.Generator
+    moments: statistics.Moments, state: "State", centre: Floats, whiten: Floats, generator: np.random.Generator
 ) -> Floats:
     """μ_l ~ N((κ1 μ_k + n_l x̄_l)/(κ1 + n_l), Σ_k/(κ1 + n_l))."""
     spread = state.prior.spread

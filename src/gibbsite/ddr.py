@@ -83,9 +83,7 @@ def ground_grid(geometry: Geometry) -> Grid:
         line = slice(row, row + 1)
         longitude, latitude = geometry.longitude(line)[0, columns], geometry.latitude(line)[0, columns]
         known = np.isfinite(longitude) & np.isfinite(latitude)
-        centres = zip(
-            columns[known].tolist(), longitude[known].tolist(), latitude[known].tolist(), strict=True
-        )
+        centres = zip(columns[known].tolist(), longitude[known].tolist(), latitude[known].tolist(), strict=True)
         points += [(float(row), float(column), east, north) for column, east, north in centres]
     crs = CRS.from_user_input("IAU_2015:49900").to_wkt()
     return Grid(height=height, width=width, crs=crs, ground_points=tuple(points))

@@ -49,9 +49,7 @@ def read_header(path: Path) -> Header:
     except OSError as error:
         raise InputError(f"{path}: cannot read the header ({error.strerror}); check the path") from None
     if not text.lstrip().startswith("ENVI"):
-        raise InputError(
-            f"{path}: not an ENVI header (its first word is not ENVI); give the product's own .hdr"
-        )
+        raise InputError(f"{path}: not an ENVI header (its first word is not ENVI); give the product's own .hdr")
     if text.count("{") != text.count("}"):
         raise InputError(f"{path}: broken header (a brace is never closed); fetch it anew")
     fields = {" ".join(key.lower().split()): _bare(value) for key, value in _FIELD.findall(text)}
@@ -101,9 +99,7 @@ def scale_factor(header: Header) -> float:
     if values is None:
         return 1.0
     if values[0] <= 0:
-        raise InputError(
-            f"{header.path}: found reflectance scale factor {values[0]}, expected a number above 0"
-        )
+        raise InputError(f"{header.path}: found reflectance scale factor {values[0]}, expected a number above 0")
     return float(values[0])
 
 
@@ -111,9 +107,7 @@ def band_named(header: Header, name: str) -> int:
     """Index of the band called `name`."""
     names = [" ".join(part.split()) for part in header.fields.get("band names", "").split(",")]
     if name not in names[: header.layout.bands]:
-        raise InputError(
-            f"{header.path}: no band named '{name}' among its band names; fetch the product anew"
-        )
+        raise InputError(f"{header.path}: no band named '{name}' among its band names; fetch the product anew")
     return names.index(name)
 
 
@@ -147,13 +141,9 @@ def _transform(header: Header, info: list[str]) -> Transform:
         column, row, x, y, dx, dy = (float(part) for part in info[1:7])
         rotated = any(float(value) != 0 for value in rotation)
     except ValueError:
-        raise InputError(
-            f"{header.path}: map info {info[1:7]} is not six numbers; fetch the header anew"
-        ) from None
+        raise InputError(f"{header.path}: map info {info[1:7]} is not six numbers; fetch the header anew") from None
     if rotated:
-        raise InputError(
-            f"{header.path}: map info has a rotation of {rotation[0]}; warp the image north-up first"
-        )
+        raise InputError(f"{header.path}: map info has a rotation of {rotation[0]}; warp the image north-up first")
     # ENVI counts from 1 at the corner of the first pixel.
     return dx, 0.0, x - (column - 1) * dx, 0.0, -dy, y + (row - 1) * dy
 
@@ -167,13 +157,9 @@ def _layout(path: Path, fields: dict[str, str]) -> Layout:
     if interleave not in ("bsq", "bil", "bip"):
         raise InputError(f"{path}: found interleave '{interleave}', expected bsq, bil or bip")
     if order not in (0, 1) or min(lines, samples, bands) < 1:
-        raise InputError(
-            f"{path}: found {lines} lines, {samples} samples, {bands} bands, byte order {order}; broken"
-        )
+        raise InputError(f"{path}: found {lines} lines, {samples} samples, {bands} bands, byte order {order}; broken")
     offset = _whole(path, fields, "header offset", 0)
-    return Layout(
-        lines, samples, bands, dtype="<>"[order] + _DTYPES[code], interleave=interleave, offset=offset
-    )
+    return Layout(lines, samples, bands, dtype="<>"[order] + _DTYPES[code], interleave=interleave, offset=offset)
 
 
 def _whole(path: Path, fields: dict[str, str], key: str, default: int | None) -> int:
@@ -183,9 +169,7 @@ def _whole(path: Path, fields: dict[str, str], key: str, default: int | None) ->
     try:
         return int(text)
     except ValueError:
-        raise InputError(
-            f"{path}: found {key} = {text}, expected a whole number; fetch the header anew"
-        ) from None
+        raise InputError(f"{path}: found {key} = {text}, expected a whole number; fetch the header anew") from None
 
 
 def _numbers(header: Header, key: str, count: int) -> NDArray[np.float64] | None:
@@ -200,9 +184,7 @@ def _numbers(header: Header, key: str, count: int) -> NDArray[np.float64] | None
             f"{header.path}: '{key}' holds something that is not a number; fetch the header anew"
         ) from None
     if values.size != count:
-        raise InputError(
-            f"{header.path}: {values.size} numbers in '{key}' for {count}; broken header: fetch it anew"
-        )
+        raise InputError(f"{header.path}: {values.size} numbers in '{key}' for {count}; broken header: fetch it anew")
     return values
 
 

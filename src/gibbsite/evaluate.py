@@ -37,9 +37,7 @@ def confusion(truth: NDArray[np.integer], predicted: NDArray[np.integer], shape:
     return np.bincount(cell, minlength=n_truth * n_predicted).reshape(shape).astype(np.int64)
 
 
-def column_of_truth(
-    truth_names: Sequence[str], predicted_names: Sequence[str], is_known: Sequence[bool]
-) -> Integers:
+def column_of_truth(truth_names: Sequence[str], predicted_names: Sequence[str], is_known: Sequence[bool]) -> Integers:
     """For each truth class, the known predicted class of its name, -1 if the model was never shown it.
 
     Case and blanks do not count, as in the labels.

@@ -92,8 +92,6 @@ def write_features(
     return written
 
 
-def _growing(
-    group: zarr.Group, name: str, dims: tuple[str, ...], shape: tuple[int, ...], dtype: str
-) -> zarr.Array:
+def _growing(group: zarr.Group, name: str, dims: tuple[str, ...], shape: tuple[int, ...], dtype: str) -> zarr.Array:
     chunks = (CHUNK_PIXELS, *shape[1:])
     return store.add_array(group, name, dims, shape=shape, dtype=dtype, chunks=chunks, fill_value=0)

@@ -86,9 +86,7 @@ class Basis:
     def digest(self) -> str:
         """SHA-256 of everything that decides a feature, in hexadecimal."""
         parts = (self.mean, self.scale, self.axes, self.fences.low, self.fences.high, self.wavelength)
-        return hashlib.sha256(
-            b"".join(np.ascontiguousarray(part, "<f8").tobytes() for part in parts)
-        ).hexdigest()
+        return hashlib.sha256(b"".join(np.ascontiguousarray(part, "<f8").tobytes() for part in parts)).hexdigest()
 
 
 def fences(sample: Spectra) -> Fences:

@@ -41,9 +41,7 @@ Classes = Sequence[Mapping[str, Any]]
 def write_spectra(path: Path, spectra: ClassSpectra, classes: Classes) -> None:
     """Draw mean I/F with its spread beside the ratioed means, and write them as PNG."""
     with mpl.rc_context(_LOOK):
-        figure = Figure(
-            figsize=(WIDTH, min(30.0, max(6.2, 1.6 + 0.36 * len(classes)))), dpi=DPI, layout="constrained"
-        )
+        figure = Figure(figsize=(WIDTH, min(30.0, max(6.2, 1.6 + 0.36 * len(classes)))), dpi=DPI, layout="constrained")
         left, right = figure.subplots(1, 2, sharex=True)
         _draw_means(left, spectra, classes)
         _draw_ratios(right, spectra, classes)
@@ -61,9 +59,7 @@ def _draw_means(axes: Any, spectra: ClassSpectra, classes: Classes) -> None:
     wavelength, mean, std = open_gaps(spectra.wavelength, spectra.mean, spectra.std)
     for k, item in enumerate(classes):
         style = _line_style(item)
-        axes.fill_between(
-            wavelength, mean[k] - std[k], mean[k] + std[k], color=item["colour"], alpha=0.10, linewidth=0
-        )
+        axes.fill_between(wavelength, mean[k] - std[k], mean[k] + std[k], color=item["colour"], alpha=0.10, linewidth=0)
         axes.plot(wavelength, mean[k], **style)
     axes.set_ylim(*_limits(mean - std, mean + std))
     new = [k for k, item in enumerate(classes) if not item["is_known"] and np.isfinite(mean[k]).any()]

@@ -12,10 +12,9 @@ import numpy as np
 
 from gibbsite import hyper, moves, niw, statistics, streams
 from gibbsite.components import draw_components
-from gibbsite.state import Rules, State, drop_empty
-from gibbsite.statistics import Statistics
+from gibbsite.state import Rules, State, tidy
 from gibbsite.streams import Purpose
-from gibbsite.tiles import Pass, Tile
+from gibbsite.tiles import Answer, Pass, Tile
 
 
 @dataclass(frozen=True)
@@ -26,32 +25,44 @@ class Info:
     n_classes: int
     n_components: int
     n_born: int
-    """Components opened in the tail."""
+    """Components opened in the block."""
     kappa0: float
     kappa1: float
 
 
-ReduceTiles = Callable[[Pass], Statistics]
+ReduceTiles = Callable[[Pass], Answer]
 ReadPixels = Callable[[int, int], Tile]
 
 
-def sweep(
-    state: State, rules: Rules, reduce_tiles: ReduceTiles, read_pixels: ReadPixels
-) -> tuple[State, Info]:
+def sweep(state: State, rules: Rules, reduce_tiles: ReduceTiles, read_pixels: ReadPixels) -> tuple[State, Info]:
     """The next state, and what there is to tell of it."""
     state = replace(state, sweep=state.sweep + 1)
     if rules.constants is not None:
         moments = statistics.moments(state.statistics, rules.step)
         state = replace(state, prior=hyper.estimate(moments, state.class_of, state.prior, rules.constants))
-    components = draw_components(state, rules, streams.generator(rules.seed, state.sweep, Purpose.COMPONENTS))
-    block = moves.choose_block(state, rules)
-    key = streams.pixel_key(rules.seed, state.sweep, Purpose.INDICATORS)
-    sums = reduce_tiles(Pass(components, key, rules.step, block))
-    state, n_born = moves.give_birth(state, rules, components, sums, read_pixels(*block))
-    state = drop_empty(state, rules.n_known)
+    task = plan_pass(state, rules)
+    answer = reduce_tiles(task)
+    state, n_born = moves.scan_block(state, rules, task, answer, read_pixels(*task.skip))
+    state = tidy(state, rules.n_known)
     if not rules.is_single:
         state = moves.reassign_classes(state, rules)
     return state, describe(state, rules, n_born)
+
+
+def plan_pass(state: State, rules: Rules) -> Pass:
+    """This sweep's draw of the explicit components, and what the tiles must know and answer."""
+    number = state.sweep
+    generator = streams.generator(rules.seed, number, Purpose.COMPONENTS)
+    return Pass(
+        components=draw_components(state, rules, generator, state.is_explicit),
+        key=streams.pixel_key(rules.seed, number, Purpose.INDICATORS),
+        step=rules.step,
+        skip=moves.choose_block(number, rules),
+        order_key=streams.pixel_key(rules.seed, number, Purpose.ORDER),
+        anchors=state.anchors[state.is_explicit],
+        next_block=moves.choose_block(number + 1, rules),
+        next_order_key=streams.pixel_key(rules.seed, number + 1, Purpose.ORDER),
+    )
 
 
 def describe(state: State, rules: Rules, n_born: int = 0) -> Info:

@@ -78,17 +78,13 @@ def _vectors(grid: Grid) -> Callable[[Floats, Floats], Floats]:
         order = np.lexsort((col, row))
         lattice = vector[order].reshape(len(rows), len(cols), 3)
         # Solved directly: the default solver stops at 1e-6 of the planet's radius, a fifth of a pixel.
-        degree = (
-            {"method": "cubic", "solver": spsolve} if min(lattice.shape[:2]) > 3 else {"method": "linear"}
-        )
+        degree = {"method": "cubic", "solver": spsolve} if min(lattice.shape[:2]) > 3 else {"method": "linear"}
         surface = RegularGridInterpolator(
             (rows + 0.5, cols + 0.5), lattice, bounds_error=False, fill_value=None, **degree
         )
         return lambda row, col: surface(np.stack([row, col], axis=-1))
     if len(row) < 4:
-        raise InputError(
-            f"the scene has {len(row)} ground points, at least 4 are needed to place its polygons"
-        )
+        raise InputError(f"the scene has {len(row)} ground points, at least 4 are needed to place its polygons")
     spline = RBFInterpolator(np.stack([row, col], axis=-1) + 0.5, vector, neighbors=min(NEIGHBOURS, len(row)))
     return lambda row, col: spline(np.stack([row.ravel(), col.ravel()], axis=-1)).reshape(*row.shape, 3)
 

@@ -50,7 +50,7 @@ class _Hidden:
 
 def estimate(moments: Moments, class_of: NDArray[np.integer], prior: Prior, constants: HyperPrior) -> Prior:
     """The prior with μ0, Ψ0, κ0 and κ1 re-estimated from the current components and classes."""
-    hidden = _start(moments, class_of, prior)
+    hidden = _start(moments, class_of)
     for _ in range(constants.rounds):
         hidden = _estimate_hidden(moments, class_of, prior, hidden)
         prior = _estimate_prior(moments, class_of, prior, hidden, constants)
@@ -63,7 +63,7 @@ def _class_total(values: Floats, class_of: NDArray[np.integer]) -> Floats:
     return out
 
 
-def _start(moments: Moments, class_of: NDArray[np.integer], prior: Prior) -> _Hidden:
+def _start(moments: Moments, class_of: NDArray[np.integer]) -> _Hidden:
     share = _share_within_class(moments, class_of)
     class_mean = _class_total(share[:, None] * moments.mean, class_of)
     return _Hidden(moments.mean, class_mean, np.empty(0))
@@ -77,9 +77,7 @@ def _outer(values: Floats) -> Floats:
     return values[:, :, None] * values[:, None, :]
 
 
-def _estimate_hidden(
-    moments: Moments, class_of: NDArray[np.integer], prior: Prior, hidden: _Hidden
-) -> _Hidden:
+def _estimate_hidden(moments: Moments, class_of: NDArray[np.integer], prior: Prior, hidden: _Hidden) -> _Hidden:
     """μ̂_kl, μ̂_k and Σ̂_k given the hyper-parameters."""
     kappa1 = 1.0 / prior.spread
     n = moments.n[:, None]
@@ -91,7 +89,8 @@ def _estimate_hidden(
     numerator = prior.scale + prior.kappa0 * _outer(class_mean - prior.mean)
     numerator = numerator + _class_total(share[:, None, None] * within, class_of)
     denominator = prior.degrees + len(prior.mean) + 2.0 + _class_total(share * moments.n, class_of)
-    return _Hidden(component_mean, class_mean, np.linalg.inv(numerator / denominator[:, None, None]))
+    precision = np.linalg.inv(numerator / denominator[:, None, None]).astype(np.float64)
+    return _Hidden(component_mean, class_mean, precision)
 
 
 def _estimate_prior(
@@ -104,13 +103,9 @@ def _estimate_prior(
     precision = np.einsum("k,kab->ab", class_share, hidden.precision)
     pulled = np.einsum("k,kab,kb->a", class_share, hidden.precision, hidden.class_mean)
     mean = np.linalg.solve(constants.c1 * prior.scale + prior.kappa0 * precision, prior.kappa0 * pulled)
-    inverse_scale = (
-        (constants.c2 - n_features) * np.eye(n_features) + constants.c1 * np.outer(mean, mean) + precision
-    )
+    inverse_scale = (constants.c2 - n_features) * np.eye(n_features) + constants.c1 * np.outer(mean, mean) + precision
     scale = (constants.c2 - n_features + prior.degrees) * np.linalg.inv(inverse_scale)
-    kappa0 = _kappa(
-        hidden.class_mean - mean, hidden.precision, class_share, constants.alpha0, constants.beta0
-    )
+    kappa0 = _kappa(hidden.class_mean - mean, hidden.precision, class_share, constants.alpha0, constants.beta0)
     away = hidden.component_mean - hidden.class_mean[class_of]
     kappa1 = _kappa(away, hidden.precision[class_of], share, constants.alpha1, constants.beta1)
     kappa0, kappa1 = max(kappa0, constants.floor), max(kappa1, constants.floor)

@@ -93,9 +93,7 @@ def open_pixels(path: Path, layout: Layout) -> NDArray[Any]:
     try:
         pixels = np.memmap(path, dtype=layout.dtype, mode="r", offset=layout.offset, shape=tuple(stored))
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path}: cannot read the image ({error}); check the file and its permissions"
-        ) from None
+        raise InputError(f"{path}: cannot read the image ({error}); check the file and its permissions") from None
     return pixels.transpose(axes)
 
 

@@ -58,9 +58,7 @@ def write_cube(observation: Observation, out: Path, settings: Ingest) -> Summary
         "gibbsite": gibbsite.__version__,
     }
     n_valid = 0
-    with store.create(
-        out, "cube", scene=out.stem, grid=observation.grid.to_json(), provenance=provenance
-    ) as group:
+    with store.create(out, "cube", scene=out.stem, grid=observation.grid.to_json(), provenance=provenance) as group:
         store.add_array(group, "wavelength", ("band",), wavelength, attributes={"units": "µm"})
         store.add_array(group, "good_band", ("band",), good[order])
         _create_planes(group, observation)
@@ -95,9 +93,7 @@ def find_good_bands(observation: Observation, settings: Ingest) -> NDArray[np.bo
     covered = measured >= max(1.0, _LEAST_COVERED * measured.max())
     good = observation.listed_good & covered & (usable >= (1 - _MOST_GARBAGE) * measured)
     if not good.any():
-        raise InputError(
-            f"{observation.files[0]}: no band is fit for use; check the product and ingest.valid_range"
-        )
+        raise InputError(f"{observation.files[0]}: no band is fit for use; check the product and ingest.valid_range")
     return good
 
 

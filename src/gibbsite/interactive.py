@@ -190,9 +190,7 @@ def document_json(figures: Mapping[str, Plot]) -> str:
     content = _renumber(content, new_id)
     roots = {new_id[plot.id]: element for element, plot in figures.items()}
     item = {"docid": "report", "roots": roots, "root_ids": list(roots)}
-    text = json.dumps(
-        {"docs": {"report": content}, "items": [item]}, separators=(",", ":"), ensure_ascii=False
-    )
+    text = json.dumps({"docs": {"report": content}, "items": [item]}, separators=(",", ":"), ensure_ascii=False)
     # A class may be named "</script>".
     return text.replace("<", "\\u003c")
 
@@ -220,9 +218,7 @@ def _map_hover(view: MapView, classes: Classes, source: ColumnDataSource) -> Hov
     where = ("East, north", "$x{0,0} m, $y{0,0} m") if view.is_map else ("Sample, line", "$x{0}, $y{0}")
     return HoverTool(
         tooltips=[("Class", "@code{custom}"), ("Probability", "@percent %"), where],
-        formatters={
-            "@code": CustomJSHover(args={"names": names}, code="return names[String(value)] ?? String(value)")
-        },
+        formatters={"@code": CustomJSHover(args={"names": names}, code="return names[String(value)] ?? String(value)")},
         callback=CustomJS(
             args={"source": source},
             code="""

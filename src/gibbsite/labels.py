@@ -48,18 +48,14 @@ def settle_names(found: Iterable[str], path: Path) -> dict[str, str]:
     for name in sorted(set(found)):
         used = " ".join(name.split())
         if not used:
-            raise InputError(
-                f"{path}: found an empty class name, expected a name for every class; fill it in"
-            )
+            raise InputError(f"{path}: found an empty class name, expected a name for every class; fill it in")
         first = spelling.setdefault(used.casefold(), name)
         if first != name:
             raise InputError(
                 f"{path}: class named twice, as {first!r} and as {name!r}; spell it one way, or rename one"
             )
         if used.startswith("new-") and used[4:].isdecimal():
-            raise InputError(
-                f"{path}: class {name!r} has a name kept for discovered classes; give it another"
-            )
+            raise InputError(f"{path}: class {name!r} has a name kept for discovered classes; give it another")
         settled[name] = used
     return settled
 
@@ -83,9 +79,7 @@ def read_class_raster(path: Path, cube: xr.Dataset) -> KnownClasses:
     value = np.where(cube["valid"].values, value, 0).astype(np.int64)
     unnamed = sorted(set(np.unique(value[value > 0]).tolist()) - set(tags))
     if unnamed:
-        raise InputError(
-            f"{path}: value {unnamed[0]} has no tag CLASS_{unnamed[0]}; add the tag, or set it to 0"
-        )
+        raise InputError(f"{path}: value {unnamed[0]} has no tag CLASS_{unnamed[0]}; add the tag, or set it to 0")
     settled = settle_names(_named_once(tags, path), path)
     class_names = tuple(sorted(settled.values()))
     index = np.full(max(tags) + 1, NO_CLASS, np.int16)
@@ -115,15 +109,10 @@ def observed_classes(classes: KnownClasses, wanted: Sequence[str] | None) -> lis
             f"expected some of {', '.join(classes.class_names)}"
         )
     labelled = set(np.unique(classes.known).tolist())
-    return [
-        index in labelled and (wanted is None or name in wanted)
-        for index, name in enumerate(classes.class_names)
-    ]
+    return [index in labelled and (wanted is None or name in wanted) for index, name in enumerate(classes.class_names)]
 
 
-def choose_roles(
-    classes: KnownClasses, observed: Sequence[bool], seed: int, settings: Labels
-) -> NDArray[np.uint8]:
+def choose_roles(classes: KnownClasses, observed: Sequence[bool], seed: int, settings: Labels) -> NDArray[np.uint8]:
     """Roles (y, x): a seeded share of each observed class trains, all other labelled pixels are held out.
 
     A class draws under its own name, so its training pixels stay the same when other classes come or go.
@@ -142,9 +131,7 @@ def choose_roles(
     return role
 
 
-def write(
-    path: Path, scene: str, classes: KnownClasses, observed: Sequence[bool], role: NDArray[np.uint8]
-) -> None:
+def write(path: Path, scene: str, classes: KnownClasses, observed: Sequence[bool], role: NDArray[np.uint8]) -> None:
     """Write the labels store of a scene."""
     facts = {"scene": scene, "class_names": list(classes.class_names), "observed": list(observed)}
     with store.create(path, "labels", **facts) as group:
@@ -180,18 +167,14 @@ def _check_grid(path: Path, cube: xr.Dataset) -> None:
     if expected.transform is not None:
         _check_map(path, found, expected)
     elif found.transform is not None:
-        raise InputError(
-            f"{path}: is on a map grid, but the scene is not projected; give a raster of its own pixels"
-        )
+        raise InputError(f"{path}: is on a map grid, but the scene is not projected; give a raster of its own pixels")
     else:
         _check_ground_points(path, found, cube)
 
 
 def _check_map(path: Path, found: Grid, expected: Grid) -> None:
     if found.transform is None or found.crs is None:
-        raise InputError(
-            f"{path}: has no map coordinates, expected those of the scene; save it with georeference"
-        )
+        raise InputError(f"{path}: has no map coordinates, expected those of the scene; save it with georeference")
     assert expected.transform is not None
     pixel = np.hypot(expected.transform[0], expected.transform[3])
     apart = np.linalg.norm(_corners(found, path, expected) - _corners(expected, path, expected), axis=1).max()
@@ -225,10 +208,5 @@ def _check_ground_points(path: Path, found: Grid, cube: xr.Dataset) -> None:
     )
     off_latitude = np.abs(cube["latitude"].values[at] - latitude)
     off_longitude = np.abs((cube["longitude"].values[at] - longitude + 180.0) % 360.0 - 180.0)
-    if (
-        np.nanmax(np.maximum(off_latitude, off_longitude * np.cos(np.radians(latitude))), initial=0.0)
-        > SAME_PLACE
-    ):
-        raise InputError(
-            f"{path}: its ground points lie elsewhere than the scene's pixels; give this scene's raster"
-        )
+    if np.nanmax(np.maximum(off_latitude, off_longitude * np.cos(np.radians(latitude))), initial=0.0) > SAME_PLACE:
+        raise InputError(f"{path}: its ground points lie elsewhere than the scene's pixels; give this scene's raster")

@@ -64,6 +64,4 @@ def read_model(path: Path) -> Model:
     """The model at `path`."""
     group = store.read(path, "model")
     arrays = {name: group[name][...] for name in ARRAYS}
-    return Model(
-        **arrays, step=group.attrs["step"], basis=group.attrs["basis"], classes=group.attrs["classes"]
-    )
+    return Model(**arrays, step=group.attrs["step"], basis=group.attrs["basis"], classes=group.attrs["classes"])

@@ -5,55 +5,70 @@ from dataclasses import replace
 import numpy as np
 
 from gibbsite import kernels, niw, statistics, streams
-from gibbsite.components import Components
 from gibbsite.niw import Posterior, Prior, Sums
-from gibbsite.state import Rules, State, drop_empty
-from gibbsite.statistics import Floats, Integers, Moments, Statistics
+from gibbsite.state import Rules, State, tidy
+from gibbsite.statistics import Floats, Integers, Moments
 from gibbsite.streams import Purpose
-from gibbsite.tiles import Tile, sum_by_label
+from gibbsite.tiles import Anchors, Answer, Pass, Range, Tile, answer, no_anchors
+
+MAX_BIRTHS = 128
+"""Components one block scan may open on top of those it frees; never felt in practice."""
 
 
-def choose_block(state: State, rules: Rules) -> tuple[int, int]:
-    """Ranks [start, stop) of the pixels that may open components in this sweep."""
+def choose_block(sweep: int, rules: Rules) -> Range:
+    """Ranks [start, stop) of the pixels that may open and close components in a sweep."""
     n_blocks = -(-rules.n_pixels // rules.birth_block)
-    block = int(streams.generator(rules.seed, state.sweep, Purpose.BIRTHS).integers(n_blocks))
+    block = int(streams.generator(rules.seed, sweep, Purpose.BLOCKS).integers(n_blocks))
     return block * rules.birth_block, min((block + 1) * rules.birth_block, rules.n_pixels)
 
 
-def give_birth(
-    state: State, rules: Rules, components: Components, sums: Statistics, block: Tile
-) -> tuple[State, int]:
-    """The state after the block's pixels had their choice of the tail too, and the number of components born."""
-    prior = state.prior
+def scan_block(state: State, rules: Rules, task: Pass, reply: Answer, block: Tile) -> tuple[State, int]:
+    """The state after the tiles' answers and the block's own Gibbs scan, and the number of components born."""
+    shown, prior, drawn = state.is_explicit, state.prior, task.components
+    n_explicit, n_loose = int(shown.sum()), int((~shown).sum())
+    # The scan numbers explicit components first, then loose ones, then room for those it opens.
+    place = np.empty(len(shown), np.int64)
+    place[shown], place[~shown] = np.arange(n_explicit), n_explicit + np.arange(n_loose)
+    room = np.append(state.class_of[~shown], np.full(min(len(block.feature), MAX_BIRTHS), -1))
     uniform = np.empty(len(block.feature))
     kernels.uniforms(streams.pixel_key(rules.seed, state.sweep, Purpose.BIRTHS), block.first, uniform)
-    label, tail_class = kernels.scan_tail(
+    label, loose_class = kernels.scan_block(
         block.feature * rules.step,
         block.known,
         uniform,
+        place[state.block_label],
         (
-            components.class_of,
-            components.log_weight,
-            components.whitened_mean,
-            components.centre,
-            components.whiten,
-            components.log_det_whiten,
+            drawn.class_of,
+            drawn.log_weight,
+            drawn.whitened_mean,
+            drawn.centre,
+            drawn.whiten,
+            drawn.log_det_whiten,
         ),
-        (components.log_tail, prior.alpha, prior.gamma, rules.is_single),
+        room,
+        (drawn.log_tail, prior.alpha, prior.gamma, rules.is_single),
         (prior.mean, prior.scale, prior.kappa0, prior.spread, prior.degrees),
     )
-    n_components, n_born = len(components.class_of), len(tail_class)
-    n_new = max(0, int(tail_class.max(initial=-1)) + 1 - len(state.class_id))
-    born = statistics.zeros(n_born, block.feature.shape[1])
-    whole = statistics.concatenate([sums, born]) + sum_by_label(block, label, n_components + n_born)
+    n_new = max(0, int(loose_class.max(initial=-1)) + 1 - len(state.class_id))
+    whole = _widen(reply, len(room)) + answer(block, label, n_explicit + len(room), task)
     state = replace(
         state,
-        statistics=whole,
-        class_of=np.concatenate([components.class_of, tail_class]),
+        statistics=whole.statistics,
+        class_of=np.append(drawn.class_of, np.maximum(loose_class, 0)),
         class_id=np.append(state.class_id, state.next_class_id + np.arange(n_new)),
         next_class_id=state.next_class_id + n_new,
+        anchors=whole.anchors,
+        block_label=whole.label - 1,
     )
-    return state, n_born
+    return state, int((whole.statistics.n[n_explicit + n_loose :] > 0).sum())
+
+
+def _widen(reply: Answer, n_more: int) -> Answer:
+    """The answer with further, empty components."""
+    empty = statistics.zeros(n_more, reply.statistics.total.shape[1])
+    nobody = no_anchors(n_more)
+    anchors = Anchors(np.append(reply.anchors.order, nobody.order), np.append(reply.anchors.rank, nobody.rank))
+    return Answer(statistics.concatenate([reply.statistics, empty]), anchors, reply.label)
 
 
 def reassign_classes(state: State, rules: Rules) -> State:
@@ -134,7 +149,7 @@ class ClassTable:
             class_id=np.append(self._state.class_id, first + np.arange(n_new)),
             next_class_id=first + n_new,
         )
-        return drop_empty(state, self._rules.n_known)
+        return tidy(state, self._rules.n_known)
 
     def _change(self, component: int, class_index: int, sign: float) -> None:
         sums, one = self._sums, self._component

@@ -70,9 +70,7 @@ class Sums:
         )
 
     def __getitem__(self, chosen: int | slice | NDArray[np.integer] | NDArray[np.bool_] | None) -> "Sums":
-        return Sums(
-            self.n[chosen], self.weight[chosen], self.total[chosen], self.outer[chosen], self.shrink[chosen]
-        )
+        return Sums(self.n[chosen], self.weight[chosen], self.total[chosen], self.outer[chosen], self.shrink[chosen])
 
 
 @dataclass(frozen=True)
@@ -154,11 +152,7 @@ def log_partition(n: Floats, class_of: NDArray[np.integer], prior: Prior) -> flo
         # Every class is one component: there is no second partition.
         return float(pixels)
     per_class = np.bincount(class_of).astype(np.float64)
-    classes = (
-        len(per_class) * np.log(prior.gamma)
-        + _log_crp_norm(prior.gamma, n_components)
-        + gammaln(per_class).sum()
-    )
+    classes = len(per_class) * np.log(prior.gamma) + _log_crp_norm(prior.gamma, n_components) + gammaln(per_class).sum()
     return float(pixels + classes)
 
 
@@ -186,9 +180,7 @@ def log_predictive_of_component(moments: Moments, given: Posterior, spread: floa
     n_features = given.mean.shape[-1]
     inflation = 1.0 + spread + 1.0 / given.kappa
     difference = moments.mean - given.mean
-    spread_matrix = (
-        moments.scatter / moments.n[..., None, None] + difference[..., :, None] * difference[..., None, :]
-    )
+    spread_matrix = moments.scatter / moments.n[..., None, None] + difference[..., :, None] * difference[..., None, :]
     distance = np.einsum("...ab,...ba->...", np.linalg.inv(given.scale), spread_matrix) / inflation
     return moments.n * _log_student(distance, given, inflation, n_features)
 

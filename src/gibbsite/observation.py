@@ -55,9 +55,7 @@ def open_observation(cube: Path, geometry: Path | None, wavelengths: Path | None
     path = image.locate(cube)
     label_path, header_path = image.sibling(path, ".lbl"), envi.header_beside(path)
     if label_path is None and header_path is None:
-        raise InputError(
-            f"{path}: neither a label nor a header beside it; put {path.stem}.lbl or .hdr in its folder"
-        )
+        raise InputError(f"{path}: neither a label nor a header beside it; put {path.stem}.lbl or .hdr in its folder")
     label = pds.read_label(label_path) if label_path is not None else None
     name = crism.parse_name(label.product_id if label is not None else path.stem)
     _check_is_cube(path, label, name)
@@ -68,9 +66,7 @@ def open_observation(cube: Path, geometry: Path | None, wavelengths: Path | None
     for flag, given in (("--ddr", geometry), ("--wavelengths", wavelengths)):
         # MTR3 and TER3 I/F is already divided by cos(incidence), and the header has all wavelengths.
         if given is not None:
-            raise InputError(
-                f"{given}: {flag} goes with TRR3 cubes only; {path.name} has it all, leave {flag} out"
-            )
+            raise InputError(f"{given}: {flag} goes with TRR3 cubes only; {path.name} has it all, leave {flag} out")
     return _open_envi(header_path, label, name)
 
 
@@ -89,14 +85,10 @@ def _open_trr3(
 ) -> Observation:
     """A TRR3 cube with its DDR and WA record (`extra`, each may be missing)."""
     if name.sensor not in ("L", "S"):
-        raise InputError(
-            f"{path}: found sensor {name.sensor} in {label.product_id}, expected L or S for a TRR3"
-        )
+        raise InputError(f"{path}: found sensor {name.sensor} in {label.product_id}, expected L or S for a TRR3")
     file = pds.image_file(label)
     if path.suffix.lower() == ".img" and path.name.lower() != file.path.name.lower():
-        raise InputError(
-            f"{label.path}: describes {file.path.name}, not {path.name}; give the label of that image"
-        )
+        raise InputError(f"{label.path}: describes {file.path.name}, not {path.name}; give the label of that image")
     bands = wavelength.of_trr3(label, file, name.sensor, extra[1])
     lines, samples = file.layout.shape[:2]
     remarks = []
@@ -138,14 +130,10 @@ def _open_envi(header_path: Path, label: pds.Label | None, name: crism.ProductNa
         )
     bands = envi.wavelengths(header)
     if bands is None:
-        raise InputError(
-            f"{header_path}: no wavelengths in the header, so no spectra; add 'wavelength = {{…}}' to it"
-        )
+        raise InputError(f"{header_path}: no wavelengths in the header, so no spectra; add 'wavelength = {{…}}' to it")
     path = envi.image_file(header)
     placed = envi.map_grid(header)
-    column, column_files, remarks = (
-        _column_product(header_path, shape[:2]) if name is not None else (None, [], [])
-    )
+    column, column_files, remarks = _column_product(header_path, shape[:2]) if name is not None else (None, [], [])
     if placed is None:
         remarks = [*remarks, "the header has no map info: the maps will have no coordinates"]
     ignored = envi.fill_value(header)
@@ -167,9 +155,7 @@ def _open_envi(header_path: Path, label: pds.Label | None, name: crism.ProductNa
     )
 
 
-def _column_product(
-    header_path: Path, shape: tuple[int, int]
-) -> tuple[NDArray[Any] | None, list[Path], list[str]]:
+def _column_product(header_path: Path, shape: tuple[int, int]) -> tuple[NDArray[Any] | None, list[Path], list[str]]:
     """Detector column of each map pixel from the IN product beside an IF product, its files, and remarks."""
     other = re.sub(r"_if(?=\d)", "_in", header_path.name, count=1, flags=re.IGNORECASE)
     found = image.find(header_path.parent, other)

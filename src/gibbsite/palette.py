@@ -128,9 +128,7 @@ def _order(is_known: bool) -> tuple[str, ...]:
 
 def _candidates() -> tuple[list[str], list[str]]:
     """Colours for known and for discovered classes, neither too light, too dark nor too grey, each once."""
-    colours = list(
-        dict.fromkeys(colorcet.b_glasbey_bw_minc_20 + colorcet.glasbey_cool + colorcet.glasbey_warm)
-    )
+    colours = list(dict.fromkeys(colorcet.b_glasbey_bw_minc_20 + colorcet.glasbey_cool + colorcet.glasbey_warm))
     light, a, b = seen_colours(colours)[0].T
     chroma, hue = np.hypot(a, b), np.degrees(np.arctan2(b, a))
     is_warm = (hue >= WARM_HUE[0]) & (hue <= WARM_HUE[1])

@@ -82,9 +82,7 @@ def read_label(path: Path) -> Label:
     files = [module, *module.getall("FILE")] if "FILE" in module else [module]
     with_image = [part for part in files if hasattr(part, "get") and "^IMAGE" in part and "IMAGE" in part]
     if not with_image:
-        raise InputError(
-            f"{path}: label without an image (no ^IMAGE with an IMAGE object); give a cube's label"
-        )
+        raise InputError(f"{path}: label without an image (no ^IMAGE with an IMAGE object); give a cube's label")
     product_id = _key(module, "PRODUCT_ID", path)
     facts = {key: _plain(value) for key, value in module.items() if key in _KEPT or "FILTER" in key}
     return Label(path=path, product_id=str(product_id).upper(), facts=facts, file=with_image[0])
@@ -92,9 +90,7 @@ def read_label(path: Path) -> Label:
 
 def image_shape(label: Label) -> tuple[int, int, int]:
     """(lines, samples, bands) of the label's image."""
-    lines, samples, bands = (
-        _count(label.file["IMAGE"], key, label.path) for key in ("LINES", "LINE_SAMPLES", "BANDS")
-    )
+    lines, samples, bands = (_count(label.file["IMAGE"], key, label.path) for key in ("LINES", "LINE_SAMPLES", "BANDS"))
     return lines, samples, bands
 
 
@@ -147,14 +143,10 @@ def _interleave(label: Label) -> str:
     part, path = label.file["IMAGE"], label.path
     found = _key(part, "SAMPLE_TYPE", path), _key(part, "SAMPLE_BITS", path)
     if found != ("PC_REAL", 32):
-        raise InputError(
-            f"{path}: found {found[1]}-bit {found[0]} samples, expected 32-bit PC_REAL (I/F or geometry)"
-        )
+        raise InputError(f"{path}: found {found[1]}-bit {found[0]} samples, expected 32-bit PC_REAL (I/F or geometry)")
     storage = str(_key(part, "BAND_STORAGE_TYPE", path))
     if storage not in _INTERLEAVE:
-        raise InputError(
-            f"{path}: found BAND_STORAGE_TYPE {storage}, expected one of {', '.join(_INTERLEAVE)}"
-        )
+        raise InputError(f"{path}: found BAND_STORAGE_TYPE {storage}, expected one of {', '.join(_INTERLEAVE)}")
     return _INTERLEAVE[storage]
 
 
@@ -182,9 +174,7 @@ def _key(part: Any, key: str, path: Path) -> Any:
 def _count(part: Any, key: str, path: Path) -> int:
     value = _key(part, key, path)
     if not isinstance(value, int) or value < 1:
-        raise InputError(
-            f"{path}: found {key} = {value}, expected a whole number from 1; fetch the label anew"
-        )
+        raise InputError(f"{path}: found {key} = {value}, expected a whole number from 1; fetch the label anew")
     return value
 
 

@@ -101,20 +101,14 @@ def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:
     pairs = sorted(zip(features, labels, strict=True), key=lambda pair: pair[0].stem)
     opened = [(store.read(f, "features"), store.read(n, "labels")) for f, n in pairs]
     known: set[str] = set()
-    for (path, label_path), (group, named) in zip(pairs, opened, strict=True):
-        if group.attrs["scene"] != named.attrs["scene"]:
-            raise InputError(
-                f"{label_path}: labels of scene {named.attrs['scene']!r}, but {path} is of {group.attrs['scene']!r}; give both in the same order"
-            )
+    for pair, (group, named) in zip(pairs, opened, strict=True):
+        _check_pair(pair, group, named)
         if group.attrs["basis"] != opened[0][0].attrs["basis"]:
             raise InputError(
-                f"{path}: features of another basis than {pairs[0][0]}; make all scenes' features with one basis"
+                f"{pair[0]}: features of another basis than {pairs[0][0]}; make all scenes' features with one basis"
             )
-        known |= {
-            name
-            for name, is_seen in zip(named.attrs["class_names"], named.attrs["observed"], strict=True)
-            if is_seen
-        }
+        names = zip(named.attrs["class_names"], named.attrs["observed"], strict=True)
+        known |= {name for name, is_observed in names if is_observed}
     return Pixels(
         features=tuple(f for f, _ in pairs),
         labels=tuple(n for _, n in pairs),
@@ -123,3 +117,11 @@ def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:
         n_features=opened[0][0]["feature"].shape[1],
         step=float(opened[0][0].attrs["step"]),
     )
+
+
+def _check_pair(pair: tuple[Path, Path], group: zarr.Group, named: zarr.Group) -> None:
+    found, expected = named.attrs["scene"], group.attrs["scene"]
+    if found != expected:
+        raise InputError(
+            f"{pair[1]}: labels of scene {found!r}, but {pair[0]} is of {expected!r}; give both in the same order"
+        )

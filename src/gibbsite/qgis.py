@@ -16,17 +16,11 @@ def class_map_style(classes: Sequence[Mapping[str, Any]]) -> str:
     palette = ET.SubElement(renderer, "colorPalette")
     for item in classes:
         label = item["name"] if item["is_known"] else f"{item['name']} (discovered)"
-        ET.SubElement(
-            palette, "paletteEntry", value=str(item["code"]), color=item["colour"], alpha="255", label=label
-        )
+        ET.SubElement(palette, "paletteEntry", value=str(item["code"]), color=item["colour"], alpha="255", label=label)
     ET.SubElement(pipe, "brightnesscontrast", brightness="0", contrast="0", gamma="1")
     ET.SubElement(pipe, "huesaturation", saturation="0", grayscaleMode="0", colorizeOn="0")
     # Any smoothing between class codes would show classes that are not there.
     ET.SubElement(pipe, "rasterresampler", maxOversampling="1")
     ET.SubElement(root, "blendMode").text = "0"
     ET.indent(root)
-    return (
-        "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n"
-        + ET.tostring(root, encoding="unicode")
-        + "\n"
-    )
+    return "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n" + ET.tostring(root, encoding="unicode") + "\n"

@@ -74,9 +74,7 @@ def read_rows(raster: Any, start: int, stop: int) -> NDArray[Any]:
     try:
         rows: NDArray[Any] = raster.read(1, window=Window(0, start, raster.width, stop - start))
     except RasterioIOError as error:
-        raise InputError(
-            f"{raster.name}: cannot read rows {start} to {stop - 1} ({error}); make it anew"
-        ) from None
+        raise InputError(f"{raster.name}: cannot read rows {start} to {stop - 1} ({error}); make it anew") from None
     return rows
 
 
@@ -121,9 +119,7 @@ def crs_of(grid: Grid) -> CRS | None:
     try:
         return CRS.from_wkt(grid.crs)
     except CRSError as error:
-        raise InputError(
-            f"the scene's coordinate system is not valid WKT ({error}); ingest the scene anew"
-        ) from None
+        raise InputError(f"the scene's coordinate system is not valid WKT ({error}); ingest the scene anew") from None
 
 
 def affine(transform: Transform) -> Affine:
@@ -179,8 +175,7 @@ def _tile_rows(blocks: Blocks, shape: tuple[int, int], path: Path) -> Iterator[N
     for start, block in blocks:
         if start != n_seen or block.ndim != 2 or block.shape[1] != width:
             raise OutputError(
-                f"{path}: found a block {block.shape} at row {start}, "
-                f"expected (rows, {width}) at row {n_seen}"
+                f"{path}: found a block {block.shape} at row {start}, expected (rows, {width}) at row {n_seen}"
             )
         held.append(block)
         n_seen, n_held = n_seen + len(block), n_held + len(block)

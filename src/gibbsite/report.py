@@ -126,8 +126,7 @@ def render(facts: Facts) -> str:
 def _cards(facts: Facts) -> list[dict[str, Any]]:
     """The classes with all that their cards and rows show."""
     n_pixels = {
-        item["code"]: sum(scene.n_pixels.get(item["code"], 0) for scene in facts.scenes)
-        for item in facts.classes
+        item["code"]: sum(scene.n_pixels.get(item["code"], 0) for scene in facts.scenes) for item in facts.classes
     }
     n_all = max(1, sum(n_pixels.values()))
     # A known class is compared with the truth of its name, a discovered one may stand for several truths.

@@ -51,9 +51,7 @@ def sample(
     return Chain(best, state, tuple(trace))
 
 
-def polish(
-    state: State, rules: Rules, sweeps: int, reduce_tiles: gibbs.ReduceTiles
-) -> tuple[State, list[Components]]:
+def polish(state: State, rules: Rules, sweeps: int, reduce_tiles: gibbs.ReduceTiles) -> tuple[State, list[Components]]:
     """Draws of the components while the structure stands still, and the state they end in.
 
     No births, deaths or class moves: component l is the same in every draw, so draws can be averaged. Weights are
@@ -67,5 +65,5 @@ def polish(
         components = replace(components, log_weight=np.log(np.maximum(generator.dirichlet(share), 1e-300)))
         draws.append(components)
         key = streams.pixel_key(rules.seed, number, Purpose.POLISH)
-        state = replace(state, statistics=reduce_tiles(Pass(components, key, rules.step)))
+        state = replace(state, statistics=reduce_tiles(Pass(components, key, rules.step)).statistics)
     return state, draws

@@ -31,15 +31,13 @@ class SceneFiles:
 
 
 def read_scenes(path: Path) -> dict[str, SceneFiles]:
-    """Scene name -> its files, in the order of the table."""
+    """Scene name -> its files, in the order of the table; none when no scene is listed yet."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise InputError(f"{path}: cannot read the table of scenes ({error.strerror})") from None
     rows = list(csv.DictReader((line for line in lines if line.strip()), delimiter="\t"))
     _check_columns(path, rows[0].keys() if rows else (lines[0].split("\t") if lines else ()))
-    if not rows:
-        raise InputError(f"{path}: no scene listed; add a row with at least a name and a cube")
     scenes: dict[str, SceneFiles] = {}
     for number, row in enumerate(rows, start=2):
         files = SceneFiles(**{key: (row.get(key) or "").strip() for key in COLUMNS})
@@ -61,14 +59,10 @@ def _check_columns(path: Path, found: Iterable[str]) -> None:
 def _check_row(path: Path, number: int, files: SceneFiles, before: dict[str, SceneFiles]) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", files.scene):
         raise InputError(
-            f"{path}, row {number}: scene name {files.scene!r} must be letters, digits, '_', '-', '.', because files are "
-            "named after it"
+            f"{path}, row {number}: scene name {files.scene!r} must be letters, digits, '_', '-', '.', "
+            "because files are named after it"
         )
     if files.scene in before:
-        raise InputError(
-            f"{path}, row {number}: scene {files.scene!r} is listed twice; give each row its own name"
-        )
+        raise InputError(f"{path}, row {number}: scene {files.scene!r} is listed twice; give each row its own name")
     if not files.cube:
-        raise InputError(
-            f"{path}, row {number}: scene {files.scene!r} has no cube; name its label, header or image"
-        )
+        raise InputError(f"{path}, row {number}: scene {files.scene!r} has no cube; name its label, header or image")

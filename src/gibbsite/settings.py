@@ -34,23 +34,15 @@ class Simulate(Section):
     binning: Literal[1, 2, 5, 10] = Field(
         5, description="Detector binning: 640, 320, 128 or 64 samples for 1, 2, 5 or 10."
     )
-    latitude: Annotated[float, Field(ge=-85, le=85)] = Field(
-        -21.3, description="Centre latitude, degrees north."
-    )
-    longitude: Annotated[float, Field(ge=-180, le=360)] = Field(
-        74.7, description="Centre longitude, degrees east."
-    )
-    noise: Annotated[float, Field(ge=0)] = Field(
-        1.0, description="Noise against that of a good CRISM scene (1)."
-    )
+    latitude: Annotated[float, Field(ge=-85, le=85)] = Field(-21.3, description="Centre latitude, degrees north.")
+    longitude: Annotated[float, Field(ge=-180, le=360)] = Field(74.7, description="Centre longitude, degrees east.")
+    noise: Annotated[float, Field(ge=0)] = Field(1.0, description="Noise against that of a good CRISM scene (1).")
 
 
 class Ingest(Section):
     """From archive files to a cube."""
 
-    valid_range: tuple[float, float] = Field(
-        (-0.05, 1.5), description="I/F outside this range is garbage, not data."
-    )
+    valid_range: tuple[float, float] = Field((-0.05, 1.5), description="I/F outside this range is garbage, not data.")
     max_bad_bands: Fraction = Field(
         0.05, description="A pixel with a larger share of its good bands missing is not used."
     )
@@ -65,10 +57,11 @@ class Ingest(Section):
 class Clean(Section):
     """Corrections between cube and features."""
 
-    incidence: bool = Field(
-        True, description="Divide by cos(incidence) where the scene has incidence angles."
+    incidence: bool = Field(True, description="Divide by cos(incidence) where the scene has incidence angles.")
+    destripe: bool | Literal["auto"] = Field(
+        "auto",
+        description="Even out the columns of the detector, band by band; auto: in sensor-space scenes only.",
     )
-    destripe: bool = Field(True, description="Even out the columns of the detector, band by band.")
 
 
 class Features(Section):
@@ -118,13 +111,9 @@ class Fit(Section):
         None, description="Degrees of freedom m of the covariance prior, above d − 1; d + 2."
     )
     kappa0: Positive = Field(0.1, description="Class means about the data mean (start value for ai2gmm).")
-    kappa1: Positive = Field(
-        0.5, description="Component means about their class mean (start value for ai2gmm)."
-    )
+    kappa1: Positive = Field(0.5, description="Component means about their class mean (start value for ai2gmm).")
     c1: Positive = Field(0.1, description="ai2gmm: pull of the prior mean towards the data mean.")
-    c2: Positive | None = Field(
-        None, description="ai2gmm: Wishart degrees of the prior scale, above d; d + 2."
-    )
+    c2: Positive | None = Field(None, description="ai2gmm: Wishart degrees of the prior scale, above d; d + 2.")
     alpha0: Positive | None = Field(None, description="ai2gmm: gamma shape of kappa0; 0.2 d + 1.")
     beta0: Positive | None = Field(None, description="ai2gmm: gamma rate of kappa0; 2 d.")
     alpha1: Positive | None = Field(None, description="ai2gmm: gamma shape of kappa1; d + 1.")
@@ -145,15 +134,9 @@ class Select(Section):
 class Cluster(Section):
     """Where sweeps run."""
 
-    kind: Literal["local", "none"] = Field(
-        "local", description="An embedded Dask cluster, or this process alone."
-    )
-    workers: Annotated[int, Field(ge=0)] = Field(
-        1, description="Worker processes; 1: threads in this process."
-    )
-    threads: Annotated[int, Field(ge=0)] = Field(
-        0, description="Threads per worker; 0: all cores shared out."
-    )
+    kind: Literal["local", "none"] = Field("local", description="An embedded Dask cluster, or this process alone.")
+    workers: Annotated[int, Field(ge=0)] = Field(1, description="Worker processes; 1: threads in this process.")
+    threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads per worker; 0: all cores shared out.")
     tile_pixels: Annotated[int, Field(ge=256, le=4194304)] = Field(
         65536, description="Pixels per tile. The result does not depend on it."
     )

@@ -55,9 +55,7 @@ def read_shapes(path: Path, class_field: str) -> Shapes:
     """The polygons of the file's one layer, joined per class."""
     layer = _read_layer(path)
     if class_field not in layer.columns:
-        fields = (
-            ", ".join(str(name) for name in layer.columns if name != layer.geometry.name) or "none at all"
-        )
+        fields = ", ".join(str(name) for name in layer.columns if name != layer.geometry.name) or "none at all"
         raise InputError(f"{path}: no field {class_field!r} (labels.class_field); its fields are {fields}")
     blank = layer[class_field].isna()
     if blank.any():
@@ -70,9 +68,7 @@ def read_shapes(path: Path, class_field: str) -> Shapes:
     settled = settle_names(found, path)
     name_of = found.map(settled)
     class_names = tuple(sorted(settled.values()))
-    areas = tuple(
-        shapely.union_all(shapely.make_valid(layer.geometry[name_of == name].values)) for name in class_names
-    )
+    areas = tuple(shapely.union_all(shapely.make_valid(layer.geometry[name_of == name].values)) for name in class_names)
     return Shapes(path, crs, class_names, areas)
 
 
@@ -102,23 +98,15 @@ def _read_layer(path: Path) -> geopandas.GeoDataFrame:
     """The features with an area of the only layer that has geometries."""
     layers = [str(name) for name, geometry in pyogrio.list_layers(path) if geometry is not None]
     if len(layers) != 1:
-        found = (
-            f"{len(layers)} layers with shapes ({', '.join(layers)})" if layers else "no layer with shapes"
-        )
-        raise InputError(
-            f"{path}: found {found}, expected one; save the label polygons in a file of their own"
-        )
+        found = f"{len(layers)} layers with shapes ({', '.join(layers)})" if layers else "no layer with shapes"
+        raise InputError(f"{path}: found {found}, expected one; save the label polygons in a file of their own")
     layer = geopandas.read_file(path, layer=layers[0])
     layer = layer[~(layer.geometry.isna() | layer.geometry.is_empty)].reset_index(drop=True)
     if layer.empty:
-        raise InputError(
-            f"{path}: empty layer {layers[0]!r}, expected polygons; draw some, or run without --shapes"
-        )
+        raise InputError(f"{path}: empty layer {layers[0]!r}, expected polygons; draw some, or run without --shapes")
     other = sorted(set(layer.geom_type) - {"Polygon", "MultiPolygon"})
     if other:
-        raise InputError(
-            f"{path}: found {other[0]} shapes, expected polygons only; remove them or buffer them"
-        )
+        raise InputError(f"{path}: found {other[0]} shapes, expected polygons only; remove them or buffer them")
     return layer
 
 

@@ -99,9 +99,7 @@ def finish(sums: ClassSums, wavelength: Floats) -> ClassSpectra:
     return ClassSpectra(wavelength, mean[1:], std[1:], sums.n[1:], ratio[1:])
 
 
-def positions_of(
-    code: NDArray[np.integer], classes: Sequence[Mapping[str, Any]], source: str
-) -> NDArray[np.intp]:
+def positions_of(code: NDArray[np.integer], classes: Sequence[Mapping[str, Any]], source: str) -> NDArray[np.intp]:
     """Class position (1, 2 ..) of each map code, 0 for none; InputError for a code unknown to the model."""
     largest = max([int(item["code"]) for item in classes], default=0)
     lookup = np.full(max(largest, int(code.max(initial=0))) + 1, -1, dtype=np.intp)
@@ -142,13 +140,10 @@ def read_table(path: Path, classes: Sequence[Mapping[str, Any]]) -> ClassSpectra
         columns = [rows[int(item["code"])] for item in classes]
         numbers = {name: _numbers(columns, name) for name in COLUMNS[3:]}
     except OSError as error:
-        raise InputError(
-            f"{path}: cannot read the spectra ({error.strerror}); run the spectra step"
-        ) from None
+        raise InputError(f"{path}: cannot read the spectra ({error.strerror}); run the spectra step") from None
     except (KeyError, IndexError, TypeError, ValueError):
         raise InputError(
-            f"{path}: not a table of the spectra of this model's {len(classes)} classes; "
-            "run the spectra step anew"
+            f"{path}: not a table of the spectra of this model's {len(classes)} classes; run the spectra step anew"
         ) from None
     return ClassSpectra(
         numbers["wavelength_um"][0] if classes else np.zeros(0),

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import gibbs, kernels, statistics, streams
+from gibbsite import gibbs, kernels, moves, streams
 from gibbsite.components import Components, draw_components
 from gibbsite.moves import ClassTable
 from gibbsite.niw import Prior
-from gibbsite.state import Rules, State, drop_empty
-from gibbsite.statistics import Floats
+from gibbsite.state import Rules, State, tidy
+from gibbsite.statistics import Floats, Integers
 from gibbsite.streams import Purpose
-from gibbsite.tiles import Pass, Tile, sum_by_label, tally
+from gibbsite.tiles import Answer, Pass, Tile, answer, tally
 
 SAMPLE_PIXELS = 32768
 """Pixels that k-means++ sees."""
@@ -47,15 +47,9 @@ class Pins:
 def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> State:
     """The components of the known classes, from sweeps on the labelled pixels alone (the paper's pre-inference)."""
     rules = replace(rules, n_pixels=len(labelled.feature))
-    label = labelled.known.astype(np.int64)
-    state = State(
-        sweep=0,
-        statistics=sum_by_label(labelled, label, rules.n_known),
-        class_of=np.arange(rules.n_known),
-        class_id=np.arange(rules.n_known),
-        next_class_id=rules.n_known,
-        prior=prior,
-    )
+    task = _first_pass(None, rules)
+    reply = answer(labelled, labelled.known.astype(np.int64), rules.n_known, task)
+    state = _state(reply, np.arange(rules.n_known), rules.n_known, prior)
     for _ in range(0 if rules.is_single else sweeps):
         state, _ = gibbs.sweep(state, rules, lambda task: tally(labelled, task), _reader(labelled))
     return state
@@ -83,34 +77,47 @@ def first_state(
     """Known components and k-means++ cells, after one pass over all pixels and the cells' entry into classes."""
     reduce_tiles, read_pixels = reads
     generator = streams.generator(rules.seed, 0, Purpose.START)
-    sample = _sample(rules, read_pixels, generator) * rules.step
+    sample = _sample(rules, read_pixels, generator) * np.float64(rules.step)
     components = _cells(sample, n_cells, generator)
     n_known = rules.n_known
     if learnt is not None:
         components = _join(learnt, rules, components, generator)
-    n_seated = len(components.class_of) - int((components.class_of >= n_known).sum())
-    sums = reduce_tiles(Pass(components, streams.pixel_key(rules.seed, 0, Purpose.START), rules.step))
-    state = State(
-        sweep=0,
-        statistics=sums,
-        class_of=components.class_of,
-        class_id=np.arange(len(components.centre)),
-        next_class_id=len(components.centre),
-        prior=prior,
+    reply = reduce_tiles(_first_pass(components, rules))
+    state = tidy(_state(reply, components.class_of, len(components.centre), prior), n_known)
+    return state if rules.is_single else _enter_classes(state, rules, generator)
+
+
+def _first_pass(components: Components | None, rules: Rules) -> Pass:
+    """The pass before the first sweep: every pixel takes part; the first sweep's block and anchors are wanted."""
+    return Pass(
+        components=components,  # type: ignore[arg-type]
+        key=streams.pixel_key(rules.seed, 0, Purpose.START),
+        step=rules.step,
+        next_block=moves.choose_block(1, rules),
+        next_order_key=streams.pixel_key(rules.seed, 1, Purpose.ORDER),
     )
-    state = drop_empty(state, n_known)
-    return state if rules.is_single else _enter_classes(state, rules, n_seated, generator)
 
 
-def _enter_classes(state: State, rules: Rules, n_seated: int, generator: np.random.Generator) -> State:
+def _state(reply: Answer, class_of: Integers, n_classes: int, prior: Prior) -> State:
+    return State(
+        sweep=0,
+        statistics=reply.statistics,
+        class_of=class_of,
+        class_id=np.arange(n_classes),
+        next_class_id=n_classes,
+        prior=prior,
+        anchors=reply.anchors,
+        block_label=reply.label - 1,
+    )
+
+
+def _enter_classes(state: State, rules: Rules, generator: np.random.Generator) -> State:
     """The state in which cells have chosen a class one by one, largest first, instead of one class each."""
     n_known = rules.n_known
     alone = np.flatnonzero(state.class_of >= n_known)
     order = alone[np.argsort(-state.statistics.n[alone], kind="stable")]
     class_of = np.where(state.class_of >= n_known, -1, state.class_of)
-    table = ClassTable(
-        replace(state, class_of=class_of, class_id=np.arange(n_known), next_class_id=n_known), rules
-    )
+    table = ClassTable(replace(state, class_of=class_of, class_id=np.arange(n_known), next_class_id=n_known), rules)
     for component in order:
         table.put_in(int(component), table.draw(int(component), generator.random()))
     return table.state()

@@ -7,6 +7,7 @@ import numpy as np
 from gibbsite.hyper import HyperPrior
 from gibbsite.niw import Prior
 from gibbsite.statistics import Integers, Statistics
+from gibbsite.tiles import Anchors
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,15 @@ class Rules:
     class_rule: str
     """How a component chooses its class: 'evidence' or 'predictive'."""
     birth_block: int
-    """Pixels per sweep that may open components."""
+    """Pixels per sweep that may open and close components."""
 
 
 @dataclass(frozen=True)
 class State:
-    """A two-level partition, known by its sums, and the hyper-parameters."""
+    """A two-level partition of the pixels, known by its sums, and the hyper-parameters.
+
+    Of single pixels it knows only the next block's, and one anchor per component.
+    """
 
     sweep: int
     """Sweeps done."""
@@ -47,12 +51,23 @@ class State:
     """The first id not used yet."""
     prior: Prior
     """Hyper-parameters."""
+    anchors: Anchors
+    """Of each component, among the pixels outside the next block."""
+    block_label: Integers
+    """(n_block,) component of each pixel of the next block."""
+
+    @property
+    def is_explicit(self) -> np.ndarray:
+        """(n_components,) whether the component has pixels outside the next block."""
+        return self.anchors.rank >= 0
 
 
-def drop_empty(state: State, n_known: int) -> State:
+def tidy(state: State, n_known: int) -> State:
     """The state without empty components and without the classes they leave empty; components sorted by class."""
     kept = np.flatnonzero(state.statistics.n > 0)
     kept = kept[np.argsort(state.class_of[kept], kind="stable")]
+    place = np.full(len(state.class_of), -1)
+    place[kept] = np.arange(len(kept))
     class_of = state.class_of[kept]
     is_used = np.bincount(class_of, minlength=len(state.class_id)) > 0
     is_used[:n_known] = True
@@ -62,4 +77,6 @@ def drop_empty(state: State, n_known: int) -> State:
         statistics=state.statistics[kept],
         class_of=index[class_of],
         class_id=state.class_id[is_used],
+        anchors=state.anchors[kept],
+        block_label=place[state.block_label],
     )

@@ -21,6 +21,8 @@ class Purpose(IntEnum):
     POLISH = 6
     SUBCOMPONENTS = 7
     SPLITS = 8
+    ORDER = 9
+    BLOCKS = 10
 
 
 def pixel_key(seed: int, sweep: int, purpose: Purpose) -> np.uint64:
@@ -30,9 +32,7 @@ def pixel_key(seed: int, sweep: int, purpose: Purpose) -> np.uint64:
 
 def generator(seed: int, sweep: int, purpose: Purpose) -> np.random.Generator:
     """A generator for the client's draws of this sweep and purpose."""
-    return np.random.Generator(
-        np.random.Philox(key=int.from_bytes(_digest(seed, sweep, purpose)[8:24], "little"))
-    )
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(_digest(seed, sweep, purpose)[8:24], "little")))
 
 
 def _digest(seed: int, sweep: int, purpose: Purpose) -> bytes:

@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from gibbsite import kernels, statistics
 from gibbsite.components import Components
-from gibbsite.statistics import Statistics
+from gibbsite.statistics import Integers, Statistics
+
+NOBODY = np.uint64(2**64 - 1)
+"""Order of the anchor of a component that has none."""
+
+NO_KEY = np.uint64(0)
+"""Of an order that nobody asks for."""
+
+Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -21,10 +29,50 @@ class Tile:
     known: NDArray[np.int16]
     """(n_pixels,) known class of a labelled pixel that pins, -1 otherwise."""
 
+    @property
+    def stop(self) -> int:
+        """Rank after the last pixel."""
+        return self.first + len(self.feature)
+
+    def part(self, start: int, stop: int) -> "Tile":
+        """The pixels of rank start .. stop − 1."""
+        chosen = slice(start - self.first, stop - self.first)
+        return Tile(start, self.feature[chosen], self.known[chosen])
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """The first pixel of each component in this sweep's random order of the pixels.
+
+    Without anchors a parallel sweep is not exact: a lonely pixel would leave its component for good, while no pixel
+    outside the block can open one, so small components would die more often than they are born. With them, anchors stay
+    where they are and every other pixel chooses among the components whose anchor comes before it. The choice open to
+    a pixel is then the same before and after the sweep, which makes the sweep reversible. The order is drawn anew each
+    sweep; the anchor of a component of n pixels stands at about 1/n of it, so it bars hardly any pixel from a large
+    component.
+    """
+
+    order: NDArray[np.uint64]
+    """(n_components,) place of the anchor in the order; NOBODY when all pixels are in the block."""
+    rank: Integers
+    """(n_components,) rank of the anchor, -1 for nobody."""
+
+    def __add__(self, other: "Anchors") -> "Anchors":
+        is_first = (self.order < other.order) | ((self.order == other.order) & (self.rank <= other.rank))
+        return Anchors(np.where(is_first, self.order, other.order), np.where(is_first, self.rank, other.rank))
+
+    def __getitem__(self, chosen: NDArray[np.integer] | NDArray[np.bool_]) -> "Anchors":
+        return Anchors(self.order[chosen], self.rank[chosen])
+
+
+def no_anchors(n_components: int) -> Anchors:
+    """Components without anchors."""
+    return Anchors(np.full(n_components, NOBODY), np.full(n_components, -1))
+
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over all pixels: what every tile is told."""
+    """One pass over all pixels but those of the block: what every tile is told."""
 
     components: Components
     """The drawn components."""
@@ -32,40 +80,73 @@ class Pass:
     """Under which pixels draw their random number."""
     step: float
     """Fixed-point step of the features."""
-    skip: tuple[int, int] = (0, 0)
-    """Ranks [start, stop) that take no part."""
+    skip: Range = (0, 0)
+    """Ranks [start, stop) of this sweep's block, which take no part."""
+    order_key: np.uint64 = NO_KEY
+    """Of this sweep's order of the pixels."""
+    anchors: Anchors | None = None
+    """Of the components; without them every pixel may choose every component."""
+    next_block: Range = (0, 0)
+    """Ranks of the next sweep's block, whose labels are wanted."""
+    next_order_key: np.uint64 = NO_KEY
+    """Of the next sweep's order, whose anchors are wanted."""
 
 
-def tally(tile: Tile, task: Pass) -> Statistics:
-    """A tile's answer: a pure function of its pixels, the drawn components and the key."""
-    parts = [_tally(part, task) for part in _without(tile, task.skip)]
-    out = statistics.zeros(len(task.components.class_of), tile.feature.shape[1])
-    return sum(parts, start=out)
+@dataclass(frozen=True)
+class Answer:
+    """What a tile answers. `+` is the whole reduction, in any order."""
+
+    statistics: Statistics
+    """Sums over the pixels of each component."""
+    anchors: Anchors
+    """For the next sweep."""
+    label: Integers
+    """(n_next_block,) 1 + component of the next block's pixels, 0 for pixels of other tiles."""
+
+    def __add__(self, other: "Answer") -> "Answer":
+        return Answer(self.statistics + other.statistics, self.anchors + other.anchors, self.label + other.label)
 
 
-def _without(tile: Tile, skip: tuple[int, int]) -> list[Tile]:
-    """The tile less the ranks to skip, as at most two tiles."""
-    stop = tile.first + len(tile.feature)
-    if skip[0] >= skip[1]:
-        return [tile]
-    ranges = [(tile.first, min(stop, skip[0])), (max(tile.first, skip[1]), stop)]
-    return [
-        Tile(a, tile.feature[a - tile.first : b - tile.first], tile.known[a - tile.first : b - tile.first])
-        for a, b in ranges
-        if a < b
-    ]
+def tally(tile: Tile, task: Pass) -> Answer:
+    """A tile's answer: a pure function of its pixels and the pass."""
+    n_components = len(task.components.class_of)
+    out = Answer(
+        statistics.zeros(n_components, tile.feature.shape[1]),
+        no_anchors(n_components),
+        np.zeros(task.next_block[1] - task.next_block[0], np.int64),
+    )
+    for start, stop in _without((tile.first, tile.stop), task.skip):
+        part = tile.part(start, stop)
+        out = out + answer(part, draw_labels(part, task), n_components, task)
+    return out
 
 
-def _tally(tile: Tile, task: Pass) -> Statistics:
-    uniform = np.empty(len(tile.feature))
-    kernels.uniforms(task.key, tile.first, uniform)
+def draw_labels(tile: Tile, task: Pass) -> Integers:
+    """(n_pixels,) component drawn by each pixel; anchors stay."""
     label = np.empty(len(tile.feature), np.int64)
+    n_components = len(task.components.class_of)
+    order = np.zeros(n_components, np.uint64) if task.anchors is None else task.anchors.order
+    keys = (task.key, task.order_key)
     step = np.float32(task.step)
-    kernels.indicate(tile.feature, tile.known, uniform, step, task.components.lanes(), label)
-    return sum_by_label(tile, label, len(task.components.class_of))
+    kernels.indicate(tile.feature, tile.known, tile.first, keys, step, task.components.lanes(), order, label)
+    if task.anchors is not None:
+        is_here = (task.anchors.rank >= tile.first) & (task.anchors.rank < tile.stop)
+        label[task.anchors.rank[is_here] - tile.first] = np.flatnonzero(is_here)
+    return label
 
 
-def sum_by_label(tile: Tile, label: NDArray[np.int64], n_components: int) -> Statistics:
+def answer(tile: Tile, label: Integers, n_components: int, task: Pass) -> Answer:
+    """The answer of pixels that have these labels."""
+    anchors = no_anchors(n_components)
+    kernels.find_anchors(label, tile.first, task.next_order_key, task.next_block, anchors.order, anchors.rank)
+    wanted = np.zeros(task.next_block[1] - task.next_block[0], np.int64)
+    low, high = max(tile.first, task.next_block[0]), min(tile.stop, task.next_block[1])
+    if low < high:
+        wanted[low - task.next_block[0] : high - task.next_block[0]] = 1 + label[low - tile.first : high - tile.first]
+    return Answer(sum_by_label(tile, label, n_components), anchors, wanted)
+
+
+def sum_by_label(tile: Tile, label: Integers, n_components: int) -> Statistics:
     """The statistics of a tile's pixels under these labels."""
     n_features = tile.feature.shape[1]
     n = np.zeros(n_components, np.int64)
@@ -75,4 +156,12 @@ def sum_by_label(tile: Tile, label: NDArray[np.int64], n_components: int) -> Sta
     kernels.add_up(tile.feature, tile.known, label, n, total, outer, n_pinning)
     upper = outer.astype(np.int64)
     lower = np.tril(np.swapaxes(upper, 1, 2), -1)
-    return Statistics(n, total.astype(np.int64), upper + lower, n_pinning)
+    return Statistics(n, total.astype(np.int64), np.triu(upper) + lower, n_pinning)
+
+
+def _without(whole: Range, skip: Range) -> list[Range]:
+    """The ranks of `whole` less those to skip, as at most two ranges."""
+    if skip[0] >= skip[1]:
+        return [whole]
+    ranges = [(whole[0], min(whole[1], skip[0])), (max(whole[0], skip[1]), whole[1])]
+    return [(start, stop) for start, stop in ranges if start < stop]

@@ -44,9 +44,7 @@ def _detector_rows(label: pds.Label, cube: pds.ImageFile, sensor: str) -> NDArra
     if row is None:
         row = crism.all_rows(sensor)
     low, high = crism.all_rows(sensor).min(), crism.all_rows(sensor).max()
-    is_plausible = (
-        row.size == cube.layout.bands == np.unique(row).size and low <= row.min() and row.max() <= high
-    )
+    is_plausible = row.size == cube.layout.bands == np.unique(row).size and low <= row.min() and row.max() <= high
     if not is_plausible:
         raise InputError(
             f"{cube.path}: the detector rows behind the image are not those of {cube.layout.bands} {sensor} "
@@ -68,9 +66,7 @@ def _from_record(path: Path, label: pds.Label, cube: pds.ImageFile, sensor: str)
         raise InputError(f"{path}: no label beside it; put {path.stem}.LBL in the same folder")
     record_label = pds.read_label(record_label_path)
     if "_WA" not in record_label.product_id:
-        raise InputError(
-            f"{path}: found product {record_label.product_id}, expected a WA (wavelength) record"
-        )
+        raise InputError(f"{path}: found product {record_label.product_id}, expected a WA (wavelength) record")
     record = pds.image_file(record_label)
     _check_match(record_label, record, cube, sensor)
     nm = pds.open_pixels(record)[0].astype(np.float64)
@@ -84,9 +80,7 @@ def _check_match(label: pds.Label, record: pds.ImageFile, cube: pds.ImageFile, s
     """Nothing, when the record is of the cube's sensor, binning and bands."""
     found_sensor = str(label.facts.get("MRO:SENSOR_ID", sensor)).upper()
     if found_sensor != sensor:
-        raise InputError(
-            f"{label.path}: wavelengths of sensor {found_sensor}, but the cube is of sensor {sensor}"
-        )
+        raise InputError(f"{label.path}: wavelengths of sensor {found_sensor}, but the cube is of sensor {sensor}")
     expected = (1, cube.layout.samples, cube.layout.bands)
     if record.layout.shape != expected:
         raise InputError(
@@ -95,9 +89,7 @@ def _check_match(label: pds.Label, record: pds.ImageFile, cube: pds.ImageFile, s
         )
     theirs, ours = pds.row_numbers(record), pds.row_numbers(cube)
     if theirs is not None and ours is not None and not np.array_equal(theirs, ours):
-        raise InputError(
-            f"{label.path}: other detector rows than the cube's; give the WA record of its filter"
-        )
+        raise InputError(f"{label.path}: other detector rows than the cube's; give the WA record of its filter")
 
 
 def _centre_column(nm: NDArray[np.float64], nominal: NDArray[np.float64], path: Path) -> NDArray[np.float64]:

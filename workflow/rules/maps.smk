@@ -27,8 +27,16 @@ rule spectra:
         maps=each_scene("maps/{scene}_class.tif"),
         model=f"{RESULTS}/model.zarr",
     output:
-        table=report(f"{RESULTS}/spectra/spectra.csv", caption="../report/spectra.rst", category="Spectra"),
-        figure=report(f"{RESULTS}/spectra/spectra.png", caption="../report/spectra.rst", category="Spectra"),
+        table=report(
+            f"{RESULTS}/spectra/spectra.csv",
+            caption="../report/spectra.rst",
+            category="Spectra",
+        ),
+        figure=report(
+            f"{RESULTS}/spectra/spectra.png",
+            caption="../report/spectra.rst",
+            category="Spectra",
+        ),
     log:
         f"{RESULTS}/logs/spectra.log",
     benchmark:
@@ -49,15 +57,19 @@ rule products:
         f"{RESULTS}/products/{{scene}}_classes.gpkg",
         f"{RESULTS}/products/{{scene}}_class.tif",
         f"{RESULTS}/products/{{scene}}_class.qml",
-        report(f"{RESULTS}/products/{{scene}}_classes.csv", caption="../report/classes.rst", category="Classes"),
-    params:
-        settings=settings("products"),
+        report(
+            f"{RESULTS}/products/{{scene}}_classes.csv",
+            caption="../report/classes.rst",
+            category="Classes",
+        ),
     log:
         f"{RESULTS}/logs/products/{{scene}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/products/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    params:
+        settings=settings("products"),
     shell:
         "gibbsite products --class-map {input.class_map:q} --probability {input.probability:q}"
         " --model {input.model:q} --settings {params.settings:q} --out-dir $(dirname {output[0]:q}) 2> {log:q}"

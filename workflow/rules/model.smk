@@ -10,17 +10,17 @@ rule fit:
         labels=each_scene("labels/{scene}.zarr"),
     output:
         directory(f"{RESULTS}/chains/{{chain}}.zarr"),
-    params:
-        settings=settings("seed", "fit"),
-    resources:
-        cluster=settings("cluster"),
-    threads: 2
     log:
         f"{RESULTS}/logs/fit/{{chain}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/fit/{{chain}}.tsv"
     conda:
         "../../environment.yml"
+    threads: 2
+    resources:
+        cluster=settings("cluster"),
+    params:
+        settings=settings("seed", "fit"),
     shell:
         "gibbsite fit --features {input.features:q} --labels {input.labels:q} --chain {wildcards.chain}"
         " --settings {params.settings:q} --settings {resources.cluster:q} --out {output:q} 2> {log:q}"
@@ -33,17 +33,17 @@ rule select:
         labels=each_scene("labels/{scene}.zarr"),
     output:
         directory(f"{RESULTS}/model.zarr"),
-    params:
-        settings=settings("seed", "select"),
-    resources:
-        cluster=settings("cluster"),
-    threads: 2
     log:
         f"{RESULTS}/logs/select.log",
     benchmark:
         f"{RESULTS}/benchmarks/select.tsv"
     conda:
         "../../environment.yml"
+    threads: 2
+    resources:
+        cluster=settings("cluster"),
+    params:
+        settings=settings("seed", "select"),
     shell:
         "gibbsite select --chains {input.chains:q} --features {input.features:q} --labels {input.labels:q}"
         " --settings {params.settings:q} --settings {resources.cluster:q} --out {output:q} 2> {log:q}"

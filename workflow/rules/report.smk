@@ -32,16 +32,22 @@ rule report:
         spectra=f"{RESULTS}/spectra/spectra.csv",
         evaluation=[f"{RESULTS}/evaluation.json"] if TRUE_SCENES else [],
     output:
-        report(f"{RESULTS}/report.html", caption="../report/report.rst", category="Report"),
-    params:
-        settings=settings("seed", "ingest", "clean", "features", "labels", "fit", "select", "report"),
-        evaluation=optional("--evaluation", f"{RESULTS}/evaluation.json" if TRUE_SCENES else ""),
+        report(
+            f"{RESULTS}/report.html", caption="../report/report.rst", category="Report"
+        ),
     log:
         f"{RESULTS}/logs/report.log",
     benchmark:
         f"{RESULTS}/benchmarks/report.tsv"
     conda:
         "../../environment.yml"
+    params:
+        settings=settings(
+            "seed", "ingest", "clean", "features", "labels", "fit", "select", "report"
+        ),
+        evaluation=optional(
+            "--evaluation", f"{RESULTS}/evaluation.json" if TRUE_SCENES else ""
+        ),
     shell:
         "gibbsite report --model {input.model:q} --chains {input.chains:q} --cubes {input.cubes:q}"
         " --maps {input.maps:q} --spectra {input.spectra:q} {params.evaluation}"

@@ -17,16 +17,18 @@ rule ingest:
         unpack(cube_files),
     output:
         directory(f"{RESULTS}/cubes/{{scene}}.zarr"),
-    params:
-        settings=settings("ingest"),
-        ddr=lambda wildcards: optional("--ddr", SCENES[wildcards.scene].ddr),
-        wavelengths=lambda wildcards: optional("--wavelengths", SCENES[wildcards.scene].wavelengths),
     log:
         f"{RESULTS}/logs/ingest/{{scene}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/ingest/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    params:
+        settings=settings("ingest"),
+        ddr=lambda wildcards: optional("--ddr", SCENES[wildcards.scene].ddr),
+        wavelengths=lambda wildcards: optional(
+            "--wavelengths", SCENES[wildcards.scene].wavelengths
+        ),
     shell:
         "gibbsite ingest {input.cube:q} {params.ddr} {params.wavelengths}"
         " --settings {params.settings:q} --out {output:q} 2> {log:q}"
@@ -37,14 +39,14 @@ rule basis:
         each_scene("cubes/{scene}.zarr"),
     output:
         directory(f"{RESULTS}/basis.zarr"),
-    params:
-        settings=settings("clean", "features"),
     log:
         f"{RESULTS}/logs/basis.log",
     benchmark:
         f"{RESULTS}/benchmarks/basis.tsv"
     conda:
         "../../environment.yml"
+    params:
+        settings=settings("clean", "features"),
     shell:
         "gibbsite basis {input:q} --settings {params.settings:q} --out {output:q} 2> {log:q}"
 
@@ -55,14 +57,14 @@ rule features:
         basis=f"{RESULTS}/basis.zarr",
     output:
         directory(f"{RESULTS}/features/{{scene}}.zarr"),
-    params:
-        settings=settings("clean", "features"),
     log:
         f"{RESULTS}/logs/features/{{scene}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/features/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    params:
+        settings=settings("clean", "features"),
     shell:
         "gibbsite features {input.cube:q} --basis {input.basis:q}"
         " --settings {params.settings:q} --out {output:q} 2> {log:q}"
@@ -74,15 +76,15 @@ rule labels:
         cube=f"{RESULTS}/cubes/{{scene}}.zarr",
     output:
         directory(f"{RESULTS}/labels/{{scene}}.zarr"),
-    params:
-        settings=settings("seed", "labels"),
-        shapes=lambda wildcards: optional("--shapes", SCENES[wildcards.scene].labels),
     log:
         f"{RESULTS}/logs/labels/{{scene}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/labels/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    params:
+        settings=settings("seed", "labels"),
+        shapes=lambda wildcards: optional("--shapes", SCENES[wildcards.scene].labels),
     shell:
         "gibbsite labels --cube {input.cube:q} {params.shapes}"
         " --settings {params.settings:q} --out {output:q} 2> {log:q}"

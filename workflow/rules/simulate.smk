@@ -40,14 +40,14 @@ if config["simulate"]["folder"]:
                     "truth_spectra.csv",
                 ],
             ),
-        params:
-            settings=settings("seed", "simulate"),
-            folder=config["simulate"]["folder"],
         log:
             f"{RESULTS}/logs/simulate.log",
         benchmark:
             f"{RESULTS}/benchmarks/simulate.tsv"
         conda:
             "../../environment.yml"
+        params:
+            settings=settings("seed", "simulate"),
+            folder=config["simulate"]["folder"],
         shell:
             "gibbsite simulate --settings {params.settings:q} --out {params.folder:q} 2> {log:q}"

@@ -13,15 +13,8 @@ BLOCK = 256
 """Pixels worked on together, one per vector lane: d + L rows of them stay in the second-level cache."""
 
 
-@njit(nogil=True, cache=True)
-def uniforms(key, first, out):
-    """Fill `out` with the numbers in [0, 1) of the pixels of rank first, first + 1, ..."""
-    for i in range(len(out)):
-        out[i] = _uniform(key, np.uint64(first + i))
-
-
 @njit(inline="always")
-def _uniform(key, rank):
+def _hash(key, rank):
     # Two rounds of the SplitMix64 finaliser, keyed before each: flips of any bit of key or rank reach all bits.
     z = key + rank * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -29,8 +22,19 @@ def _uniform(key, rank):
     z = (z ^ (z >> np.uint64(31))) + key
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(inline="always")
+def _uniform(bits):
+    return np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(nogil=True, cache=True)
+def uniforms(key, first, out):
+    """Fill `out` with the numbers in [0, 1) of the pixels of rank first, first + 1, ..."""
+    for i in range(len(out)):
+        out[i] = _uniform(_hash(key, np.uint64(first + i)))
 
 
 @njit(inline="always")
@@ -103,14 +107,17 @@ def _choose(score, i, low, high, u):
 
 
 @njit(nogil=True, cache=True)
-def indicate(feature, known, uniform, step, components, label):
-    """Draw the component of every pixel into `label`; a labelled pixel draws among its own class's components.
+def indicate(feature, known, first_rank, keys, step, components, anchor_order, label):
+    """Draw the component of every pixel into `label`.
 
-    feature (n, d) int16, known (n,) class index or -1, uniform (n,), components as `_score` takes them.
+    A labelled pixel draws among its own class's components, and a pixel only among components whose anchor comes before
+    it in this sweep's random order (`tiles.Anchors` says why). feature (n, d) int16; known (n,) class index or -1;
+    keys: of the draw and of the order; components as `_score` takes them; anchor_order (n_components,).
     """
     n_features = feature.shape[1]
     class_start = components[0]
     n_components = class_start[-1]
+    draw_key, order_key = keys
     x = np.empty((n_features, BLOCK), np.float32)
     y = np.empty((n_features, BLOCK), np.float32)
     square = np.empty(BLOCK, np.float32)
@@ -123,7 +130,31 @@ def indicate(feature, known, uniform, step, components, label):
             if known[first + i] >= 0:
                 low = class_start[known[first + i]]
                 high = class_start[known[first + i] + 1]
-            label[first + i] = _choose(score, i, low, high, uniform[first + i])
+            rank = np.uint64(first_rank + first + i)
+            bits = _hash(draw_key, rank)
+            order = _hash(order_key, rank)
+            chosen = _choose(score, i, low, high, _uniform(bits))
+            # Drawing again without what was refused is drawing among what is allowed. Refusals are rare: only small
+            # components have late anchors.
+            while anchor_order[chosen] > order:
+                score[chosen, i] = -np.inf
+                bits = _hash(bits, rank)
+                chosen = _choose(score, i, low, high, _uniform(bits))
+            label[first + i] = chosen
+
+
+@njit(nogil=True, cache=True)
+def find_anchors(label, first_rank, key, skip, order, rank):
+    """Lower `order` and `rank` of each component to its pixel that comes first under `key`; ranks in `skip` do not."""
+    for i in range(len(label)):
+        r = first_rank + i
+        if skip[0] <= r < skip[1]:
+            continue
+        c = label[i]
+        h = _hash(key, np.uint64(r))
+        if h < order[c]:
+            order[c] = h
+            rank[c] = r
 
 
 @njit(nogil=True, cache=True)

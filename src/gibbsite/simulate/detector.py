@@ -56,8 +56,7 @@ class Detector:
         found = np.empty((self.n_bands, COLUMNS))
         for first, table, _, _ in self.segments:
             value = sum(
-                (part[0] + part[1] * scaled + part[2] * scaled**2) * column**power
-                for power, part in enumerate(table)
+                (part[0] + part[1] * scaled + part[2] * scaled**2) * column**power for power, part in enumerate(table)
             )
             here = np.array(self.row) >= first
             found[here] = np.asarray(value)[here]

@@ -112,9 +112,7 @@ def write_polygons(path: Path, outlines: Sequence[Outline], geometry: Geometry) 
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": "2008-03-07T00:00:00Z"})
         frame.to_file(path, driver="GPKG", layer="labels", engine="pyogrio")
     except DataSourceError as error:
-        raise OutputError(
-            f"{path.name}: cannot write ({error}); check the folder and its free space"
-        ) from error
+        raise OutputError(f"{path.name}: cannot write ({error}); check the folder and its free space") from error
     finally:
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": date})
 

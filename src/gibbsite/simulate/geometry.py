@@ -126,9 +126,7 @@ class MapGrid:
     def around(cls, geometry: Geometry) -> "MapGrid":
         """The smallest grid, with a margin of two pixels, that holds the swath."""
         line = np.arange(geometry.lines, dtype=np.float64)
-        edges = [
-            geometry.ground(line, np.full_like(line, sample)) for sample in (0.0, geometry.samples - 1.0)
-        ]
+        edges = [geometry.ground(line, np.full_like(line, sample)) for sample in (0.0, geometry.samples - 1.0)]
         x, y = geometry.project(*geometry.lonlat(*np.concatenate(edges, axis=1)))
         pixel = geometry.pixel
         left, top = (np.floor(x.min() / pixel) - 2) * pixel, (np.ceil(y.max() / pixel) + 2) * pixel

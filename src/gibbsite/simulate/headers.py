@@ -32,9 +32,7 @@ def spectral_header(grid: MapGrid) -> str:
 
 def information_header(grid: MapGrid) -> str:
     """Header of the map of where each pixel's spectrum came from."""
-    return _header(grid, len(IN_BANDS), "default bands = {1,1,1}", "Unknown") + _listed(
-        "band names", IN_BANDS, 3
-    )
+    return _header(grid, len(IN_BANDS), "default bands = {1,1,1}", "Unknown") + _listed("band names", IN_BANDS, 3)
 
 
 def _header(grid: MapGrid, n_bands: int, default: str, unit: str) -> str:

@@ -217,9 +217,7 @@ def _taken(channels: Channels) -> tuple[Floats, Floats, Floats]:
 def _noise(wavelength: Floats) -> Floats:
     """Noise at I/F 0.25 of a good scene: one part in 350 between 1.0 and 2.6 µm, more towards the ends."""
     ratio = (
-        350.0
-        - 190.0 * np.clip((wavelength - 2.6) / 1.3, 0.0, 1.0)
-        - 150.0 * np.clip((0.6 - wavelength) / 0.2, 0, 1)
+        350.0 - 190.0 * np.clip((wavelength - 2.6) / 1.3, 0.0, 1.0) - 150.0 * np.clip((0.6 - wavelength) / 0.2, 0, 1)
     )
     return 0.25 / np.maximum(ratio, 60.0)
 

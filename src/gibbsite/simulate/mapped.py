@@ -22,16 +22,13 @@ def write_map(task: Task) -> Integers:
     n_pixels = np.zeros(len(CLASSES) + 1, dtype=np.int64)
     with ExitStack() as stack:
         spectra, sources = (
-            formats.BandSequentialFile(stack.enter_context(task.open(image)), image)
-            for image in (spectral, source)
+            formats.BandSequentialFile(stack.enter_context(task.open(image)), image) for image in (spectral, source)
         )
         coordinates = headers.coordinate_system(task.geometry)
         truth = stack.enter_context(formats.map_raster(task.folder / "mtr3_truth.tif", grid, coordinates))
         for rows in task.blocks(grid.height, grid.width):
             first, (line, sample, inside) = int(rows[0]), grid.sources(rows)
-            blocks = [
-                np.full((image.bands, *line.shape), FILL, dtype=np.float32) for image in (spectral, source)
-            ]
+            blocks = [np.full((image.bands, *line.shape), FILL, dtype=np.float32) for image in (spectral, source)]
             classes = np.zeros(line.shape, dtype=np.uint8)
             ground = task.scenery.pixels(line[inside], sample[inside])
             classes[inside] = ground.code

@@ -75,9 +75,7 @@ def _write_map_labels(task: Task, outlines: list[Outline]) -> None:
         x, y = geometry.project(*formats.corners(outline, geometry))
         ring = list(zip(x.tolist(), y.tolist(), strict=True))
         shapes.append(({"type": "Polygon", "coordinates": [[*ring, ring[0]]]}, outline.code))
-    with formats.map_raster(
-        task.folder / "mtr3_labels.tif", grid, headers.coordinate_system(geometry)
-    ) as raster:
+    with formats.map_raster(task.folder / "mtr3_labels.tif", grid, headers.coordinate_system(geometry)) as raster:
         for rows in task.blocks(grid.height, grid.width):
             transform = formats.grid_transform(grid, int(rows[0]))
             block = rasterize(shapes, (rows.size, grid.width), transform=transform, dtype="uint8")

@@ -28,9 +28,7 @@ class Outcrops:
     @classmethod
     def of(cls, geometry: Geometry, seed: int, share: float, shunned: Integers) -> "Outcrops":
         """Three outcrops, more along a longer swath, that together hold this share of the scene's pixels."""
-        scene = np.flatnonzero(
-            detector.L.scene_columns(geometry.binning) & detector.S.scene_columns(geometry.binning)
-        )
+        scene = np.flatnonzero(detector.L.scene_columns(geometry.binning) & detector.S.scene_columns(geometry.binning))
         n_outcrops = max(3, round(3 * geometry.lines / geometry.samples))
         n_pixels = max(_LEAST_PIXELS, round(share * geometry.lines * scene.size))
         stream = key(seed, "outcrops")
@@ -72,9 +70,7 @@ class Outcrops:
         near = np.abs(self.line - np.clip(self.line, line.min(), line.max())) <= 3 * self.radius.max() + 4
         for number in np.flatnonzero(near).tolist():
             distance = self.distance(number, line, sample)
-            found = np.maximum(
-                found, 1.0 / (1.0 + np.exp(np.clip((distance - self.radius[number]) / 0.16, -60, 60)))
-            )
+            found = np.maximum(found, 1.0 / (1.0 + np.exp(np.clip((distance - self.radius[number]) / 0.16, -60, 60))))
         return np.where(found > 1e-6, found, 0.0)
 
 
@@ -92,9 +88,7 @@ class Artefact:
     @classmethod
     def of(cls, geometry: Geometry, seed: int, share: float) -> "Artefact":
         """Two neighbouring columns and a distant pair, each with the band in a sixth of its lines at most."""
-        scene = np.flatnonzero(
-            detector.L.scene_columns(geometry.binning) & detector.S.scene_columns(geometry.binning)
-        )
+        scene = np.flatnonzero(detector.L.scene_columns(geometry.binning) & detector.S.scene_columns(geometry.binning))
         place = uniform(key(seed, "artefact columns"), np.arange(2)) * 0.2 + np.array([0.18, 0.66])
         first, last = (scene[0] + place * scene.size).astype(np.int64)
         columns = np.array([first, first + 1, last, last + 2])

@@ -19,9 +19,7 @@ def write_wavelengths(task: Task) -> None:
     """Write the wavelength of every detector pixel, fill where it sees no scene."""
     binning = task.settings.binning
     for detector in SENSORS:
-        image = Image(
-            wavelength_product(detector, binning), 1, task.geometry.samples, detector.n_bands, rows=True
-        )
+        image = Image(wavelength_product(detector, binning), 1, task.geometry.samples, detector.n_bands, rows=True)
         table = np.where(detector.scene_columns(binning), detector.wavelength(binning), FILL)
         if detector.sensor == "L":
             table[0] = FILL

@@ -91,9 +91,7 @@ class Terrain:
         scale = 0.26 * SWATH
         # Features smaller than two pixels would be noise, not shapes.
         octaves = int(np.clip(np.floor(np.log2(scale / (2 * geometry.pixel))) + 1, 2, 7))
-        units = tuple(
-            Field(key(seed, f"unit {item.name}"), scale, octaves, 0.52) for item in CLASSES[:N_UNITS]
-        )
+        units = tuple(Field(key(seed, f"unit {item.name}"), scale, octaves, 0.52) for item in CLASSES[:N_UNITS])
         warp = Field(key(seed, "warp east"), 0.4 * scale, 3), Field(key(seed, "warp north"), 0.4 * scale, 3)
         texture = (
             Field(key(seed, "dust cover"), 0.8 * scale, octaves, 0.55),
@@ -113,9 +111,7 @@ class Terrain:
         bent_north = north + 0.25 * reach * self.warp[1](east, north)
         claims = []
         for unit, item, bias in zip(self.units, CLASSES, self.bias, strict=False):
-            trend = np.tanh(item.trend[0] * east / (0.5 * SWATH)) + np.tanh(
-                item.trend[1] * north / (0.5 * SWATH)
-            )
+            trend = np.tanh(item.trend[0] * east / (0.5 * SWATH)) + np.tanh(item.trend[1] * north / (0.5 * SWATH))
             claims.append(unit(bent_east, bent_north) + trend + bias)
         return np.stack(claims)
 

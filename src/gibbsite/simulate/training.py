@@ -86,18 +86,14 @@ def _draw_class(unit: NDArray[np.bool_], code: int, start: int, seed: int) -> It
             yield Outline(code, outline.line + start, outline.sample)
 
 
-def _outline(
-    free: NDArray[np.bool_], centre: tuple[int, int], kind: tuple[int, float], stream: int
-) -> Outline:
+def _outline(free: NDArray[np.bool_], centre: tuple[int, int], kind: tuple[int, float], stream: int) -> Outline:
     """A ragged polygon about a centre that stays in the free part of the unit."""
     code, widest = kind
     n_corners = 14 + int(8 * uniform(stream, np.array([0]))[0])
     corner = np.arange(n_corners)
     angle = 2 * np.pi * (corner + 0.7 * uniform(stream, corner, corner * 0 + 1)) / n_corners
     hand = 0.74 + 0.22 * uniform(stream, corner, corner * 0 + 2)
-    reach = np.minimum(
-        _sight(free, centre, angle), widest * (0.8 + 0.7 * uniform(stream, corner, corner * 0 + 3))
-    )
+    reach = np.minimum(_sight(free, centre, angle), widest * (0.8 + 0.7 * uniform(stream, corner, corner * 0 + 3)))
     for shrink in (1.0, 0.85, 0.7, 0.55, 0.4):
         length = np.maximum(shrink * hand * reach, 0.6)
         outline = Outline(code, centre[0] + length * np.sin(angle), centre[1] + length * np.cos(angle))

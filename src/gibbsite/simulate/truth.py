@@ -80,9 +80,7 @@ def spectra(sensor: Tally) -> str:
     for code in range(1, len(CLASSES) + 1):
         n_pixels = max(int(sensor.n_pixels[code]), 1)
         mean = (sensor.abundance[code] / n_pixels) @ pure
-        columns.append(
-            mean * (1.0 - sensor.false_band[code] / n_pixels * (1.0 - transmitted(FALSE_BAND, wavelength)))
-        )
+        columns.append(mean * (1.0 - sensor.false_band[code] / n_pixels * (1.0 - transmitted(FALSE_BAND, wavelength))))
     for place, row in zip(wavelength, np.stack(columns, axis=1), strict=True):
         table.writerow([f"{place:.5f}", *(f"{value:.6f}" for value in row)])
     return text.getvalue()

@@ -22,9 +22,7 @@ log = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `gibbsite basis`."""
-    parser.add_argument(
-        "cubes", nargs="+", type=Path, metavar="CUBE.zarr", help="cube stores made by `ingest`"
-    )
+    parser.add_argument("cubes", nargs="+", type=Path, metavar="CUBE.zarr", help="cube stores made by `ingest`")
     parser.add_argument("--out", type=Path, required=True, help="basis store to write")
 
 

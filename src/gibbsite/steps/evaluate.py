@@ -71,9 +71,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     log.info("evaluate: mean F1 %.4f over %d pixels", result["mean_f1"], result["n_pixels"])
     for item in result["classes"]:
         matched = item["matched"] or "nothing"
-        log.info(
-            "evaluate: %s (%d pixels) F1 %.4f with %s", item["name"], item["n_pixels"], item["f1"], matched
-        )
+        log.info("evaluate: %s (%d pixels) F1 %.4f with %s", item["name"], item["n_pixels"], item["f1"], matched)
 
 
 def _scenes(args: argparse.Namespace) -> Sequence[tuple[Path, Path, Path]]:
@@ -101,9 +99,7 @@ def _names(args: argparse.Namespace) -> _Names:
 def _truth_tags(path: Path) -> Mapping[int, str]:
     tags = {value: name for value, name in raster.class_names(path).items() if value > 0}
     if not tags:
-        raise InputError(
-            f"{path}: no tag CLASS_<value>; expected one per truth class, such as CLASS_1=olivine"
-        )
+        raise InputError(f"{path}: no tag CLASS_<value>; expected one per truth class, such as CLASS_1=olivine")
     return tags
 
 
@@ -125,9 +121,7 @@ def _scene_confusion(map_path: Path, truth_path: Path, labels_path: Path, names:
         )
     scored = (truth > 0) & (code > 0) & (role != TRAIN)
     tags = _truth_tags(truth_path)
-    row = _index(
-        truth[scored], [(value, names.truth.index(name)) for value, name in tags.items()], truth_path
-    )
+    row = _index(truth[scored], [(value, names.truth.index(name)) for value, name in tags.items()], truth_path)
     column = _index(code[scored], [(value, index) for index, value in enumerate(names.code)], map_path)
     return evaluate.confusion(row, column, (len(names.truth), len(names.predicted)))
 

@@ -20,9 +20,7 @@ log = logging.getLogger(__name__)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `gibbsite features`."""
     parser.add_argument("cube", type=Path, metavar="CUBE.zarr", help="cube store made by `ingest`")
-    parser.add_argument(
-        "--basis", type=Path, required=True, help="basis store made by `basis` from all scenes"
-    )
+    parser.add_argument("--basis", type=Path, required=True, help="basis store made by `basis` from all scenes")
     parser.add_argument("--out", type=Path, required=True, help="features store to write")
 
 

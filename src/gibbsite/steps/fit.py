@@ -21,15 +21,9 @@ log = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The step's flags."""
-    parser.add_argument(
-        "--features", type=Path, nargs="+", required=True, help="feature stores, one per scene"
-    )
-    parser.add_argument(
-        "--labels", type=Path, nargs="+", required=True, help="label stores of the same scenes"
-    )
-    parser.add_argument(
-        "--chain", type=int, required=True, help="number of the chain; each has its own random numbers"
-    )
+    parser.add_argument("--features", type=Path, nargs="+", required=True, help="feature stores, one per scene")
+    parser.add_argument("--labels", type=Path, nargs="+", required=True, help="label stores of the same scenes")
+    parser.add_argument("--chain", type=int, required=True, help="number of the chain; each has its own random numbers")
     parser.add_argument("--out", type=Path, required=True, help="chain store to write")
 
 
@@ -65,9 +59,7 @@ def _learn(
     labelled = pixels.labelled(settings.cluster.tile_pixels)
     for index, name in enumerate(pixels.known):
         if not (labelled.known == index).any():
-            raise InputError(
-                f"class {name!r} has no training pixel; label usable pixels of it or leave it out"
-            )
+            raise InputError(f"class {name!r} has no training pixel; label usable pixels of it or leave it out")
     learnt = start.learn_labelled(labelled, rules, prior, settings.fit.pre_sweeps)
     if rules.is_single or settings.fit.outlier_fraction == 0.0:
         return learnt, pixels.read

@@ -34,9 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="WA wavelength record of a TRR3 cube; else the one its label names, if beside it; else nominal",
     )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="STORE", help="cube store to write (SCENE.zarr)"
-    )
+    parser.add_argument("--out", type=Path, required=True, metavar="STORE", help="cube store to write (SCENE.zarr)")
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:

@@ -51,9 +51,7 @@ def _known_classes(path: Path, cube: xr.Dataset, settings: Settings) -> KnownCla
 def _tell(name: str, classes: KnownClasses, observed: list[bool], role: np.ndarray) -> None:
     """Log what was labelled."""
     if classes.n_disputed:
-        log.info(
-            "labels: %d pixels under polygons of several classes were left unlabelled", classes.n_disputed
-        )
+        log.info("labels: %d pixels under polygons of several classes were left unlabelled", classes.n_disputed)
     for index, (class_name, is_observed) in enumerate(zip(classes.class_names, observed, strict=True)):
         mine = role[classes.known == index]
         n_train = int((mine == labels.TRAIN).sum())

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out-dir", type=Path, required=True, help="folder for SCENE_class.tif and its companions")
 
 
-def run(args: argparse.Namespace, settings: Settings) -> None:
+def run(args: argparse.Namespace, settings: Settings) -> None:  # noqa: ARG001 - every step has this shape
     """Map one scene."""
     group, model = store.read(args.features, "features"), read_model(args.model)
     if group.attrs["basis"] != model.basis:

@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S_probability.tif",
         help="probability of the mapped class, of the same step",
     )
-    parser.add_argument(
-        "--model", type=Path, required=True, help="model of the select step (names and colours)"
-    )
+    parser.add_argument("--model", type=Path, required=True, help="model of the select step (names and colours)")
     parser.add_argument(
         "--out-dir",
         type=Path,
@@ -41,7 +39,5 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the products of one scene."""
     classes = store.read(args.model, "model").attrs["classes"]
     scene = products.read_scene(args.class_map, args.probability, classes)
-    written = products.write_products(
-        scene, args.class_map, settings.products.min_polygon_pixels, args.out_dir
-    )
+    written = products.write_products(scene, args.class_map, settings.products.min_polygon_pixels, args.out_dir)
     log.info("%s: wrote %s to %s", scene.name, ", ".join(path.name for path in written), args.out_dir)

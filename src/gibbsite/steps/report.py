@@ -44,23 +44,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="class maps of the same scenes, in the same order; S_probability.tif is taken from beside them",
     )
     parser.add_argument("--spectra", type=Path, required=True, help="spectra.csv of the spectra step")
-    parser.add_argument(
-        "--evaluation", type=Path, help="scores of the evaluate step, when the truth is known"
-    )
+    parser.add_argument("--evaluation", type=Path, help="scores of the evaluate step, when the truth is known")
     parser.add_argument("--out", type=Path, required=True, metavar="report.html", help="the page to write")
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the page."""
     if len(args.cubes) != len(args.maps):
-        raise InputError(
-            f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube"
-        )
+        raise InputError(f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube")
     classes = store.read(args.model, "model").attrs["classes"]
     max_pixels = min(report.MAP_PIXELS, report.PAGE_PIXELS // len(args.maps))
     scenes = [
-        _read_scene(cube, class_map, classes, max_pixels)
-        for cube, class_map in zip(args.cubes, args.maps, strict=True)
+        _read_scene(cube, class_map, classes, max_pixels) for cube, class_map in zip(args.cubes, args.maps, strict=True)
     ]
     chains = [store.read(path, "chain") for path in args.chains]
     facts = report.Facts(

@@ -22,12 +22,8 @@ log = logging.getLogger(__name__)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The step's flags."""
     parser.add_argument("--chains", type=Path, nargs="+", required=True, help="chain stores to choose from")
-    parser.add_argument(
-        "--features", type=Path, nargs="+", required=True, help="feature stores, one per scene"
-    )
-    parser.add_argument(
-        "--labels", type=Path, nargs="+", required=True, help="label stores of the same scenes"
-    )
+    parser.add_argument("--features", type=Path, nargs="+", required=True, help="feature stores, one per scene")
+    parser.add_argument("--labels", type=Path, nargs="+", required=True, help="label stores of the same scenes")
     parser.add_argument("--out", type=Path, required=True, help="model store to write")
 
 
@@ -41,9 +37,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
                 f"{path}: chain of known classes {facts['known']}, but the labels have {list(pixels.known)}"
             )
     best, facts = max(chains, key=lambda pair: pair[0].log_joint)
-    log.info(
-        "best structure: chain %d, sweep %d, log joint %.1f", facts["chain"], best.best.sweep, best.log_joint
-    )
+    log.info("best structure: chain %d, sweep %d, log joint %.1f", facts["chain"], best.best.sweep, best.log_joint)
     fit = Fit.model_validate(facts["settings"]["fit"])
     sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
     rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, 0), sizes, pixels.step)

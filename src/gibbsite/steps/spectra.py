@@ -37,20 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S_class.tif",
         help="class maps of the same scenes, in the same order",
     )
-    parser.add_argument(
-        "--model", type=Path, required=True, help="model of the select step (its class names)"
-    )
-    parser.add_argument(
-        "--out-dir", type=Path, required=True, help="folder that receives spectra.csv and spectra.png"
-    )
+    parser.add_argument("--model", type=Path, required=True, help="model of the select step (its class names)")
+    parser.add_argument("--out-dir", type=Path, required=True, help="folder that receives spectra.csv and spectra.png")
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:  # noqa: ARG001 - every step has this shape
     """Write spectra.csv and spectra.png."""
     if len(args.cubes) != len(args.maps):
-        raise InputError(
-            f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube"
-        )
+        raise InputError(f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube")
     classes = store.read(args.model, "model").attrs["classes"]
     cubes = [open_cube(path) for path in args.cubes]
     wavelength, is_used = common_bands(cubes, args.cubes)
