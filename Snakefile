@@ -25,11 +25,11 @@ try:
     SCENES = read_scenes(Path(config.get("scenes", "config/scenes.tsv")))
 except GibbsiteError as error:
     raise WorkflowError(str(error))
+validate(config, "workflow/schemas/config.schema.json")
 if not SCENES:
     logger.warning(
         f"{config['scenes']} lists no scene: add a row, or try the demo: --configfile config/demo.yaml"
     )
-validate(config, "workflow/schemas/config.schema.json")
 RESULTS = config["results"]
 
 
@@ -38,19 +38,7 @@ wildcard_constraints:
     chain=r"\d+",
 
 
-def settings(*sections):
-    """The sections a step reads, as JSON: a rule reruns when one of these changes, and only then."""
-    return json.dumps({name: config[name] for name in sections}, sort_keys=True)
-
-
-def each_scene(pattern):
-    return expand(f"{RESULTS}/{pattern}", scene=SCENES)
-
-
-def optional(flag, path):
-    return f"{flag} '{path}'" if path else ""
-
-
+include: "workflow/rules/lookups.smk"
 include: "workflow/rules/simulate.smk"
 include: "workflow/rules/scenes.smk"
 include: "workflow/rules/model.smk"
@@ -61,7 +49,6 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        f"{RESULTS}/report.html",
-        f"{RESULTS}/spectra/spectra.csv",
+        [f"{RESULTS}/report.html", f"{RESULTS}/spectra/spectra.csv"] if SCENES else [],
         each_scene("maps/{scene}_class.tif"),
         each_scene("products/{scene}_classes.gpkg"),

@@ -8,9 +8,11 @@ import numpy as np
 import zarr
 
 from gibbsite import store
+from gibbsite.components import Components
 from gibbsite.gibbs import Info
 from gibbsite.niw import Prior
 from gibbsite.sampling import Chain
+from gibbsite.start import Pins
 from gibbsite.state import State
 from gibbsite.statistics import Statistics
 from gibbsite.tiles import Anchors
@@ -19,14 +21,26 @@ TRACES = [field.name for field in fields(Info)]
 """What is traced, one number per sweep each."""
 
 
-def write_chain(path: Path, sampled: Chain, **facts: Any) -> None:
-    """Write a chain with these facts as attributes."""
+PIN_ARRAYS = {
+    "threshold": ("class",),
+    "class_of": ("component",),
+    "log_weight": ("component",),
+    "mean": ("component", "feature"),
+    "centre": ("class", "feature"),
+    "whiten": ("class", "feature", "feature_2"),
+}
+
+
+def write_chain(path: Path, sampled: Chain, pins: Pins | None, **facts: Any) -> None:
+    """Write a chain, what tells its outliers, and these facts as attributes."""
     with store.create(path, "chain", **facts) as group:
         for name in TRACES:
             values = np.array([getattr(info, name) for info in sampled.trace], np.float64)
             store.add_array(group, f"trace_{name}", ("sweep",), values)
         _write_state(group.create_group("best"), sampled.best)
         _write_state(group.create_group("last"), sampled.last)
+        if pins is not None:
+            _write_pins(group.create_group("pins"), pins)
 
 
 def read_chain(path: Path) -> tuple[Chain, dict[str, Any]]:
@@ -35,6 +49,23 @@ def read_chain(path: Path) -> tuple[Chain, dict[str, Any]]:
     columns = [group[f"trace_{name}"][:] for name in TRACES]
     trace = tuple(Info(*map(float, values)) for values in zip(*columns, strict=True))  # type: ignore[arg-type]
     return Chain(_read_state(group["best"]), _read_state(group["last"]), trace), dict(group.attrs)
+
+
+def read_pins(path: Path) -> Pins | None:
+    """What tells the outliers among the labelled pixels of the chain at `path`; nothing when all of them pin."""
+    group = store.read(path, "chain").get("pins")
+    if group is None:
+        return None
+    arrays = {name: group[name][...] for name in PIN_ARRAYS if name != "threshold"}
+    components = Components(**arrays, log_tail=-np.inf)
+    return Pins(components, group["threshold"][...], float(group.attrs["step"]))
+
+
+def _write_pins(group: zarr.Group, pins: Pins) -> None:
+    group.attrs["step"] = pins.step
+    for name, dims in PIN_ARRAYS.items():
+        owner = pins if name == "threshold" else pins.components
+        store.add_array(group, name, dims, getattr(owner, name))
 
 
 def _write_state(group: zarr.Group, state: State) -> None:

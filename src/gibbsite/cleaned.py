@@ -21,8 +21,6 @@ from gibbsite.settings import Settings
 
 BLOCK_BYTES = 2**24
 """Blocks are whole chunks of lines, about this large."""
-STRIPE_WIDTH = 25
-"""Detector columns: what is narrower in the column medians counts as stripes, what is broader as ground."""
 SAME_BAND = 0.001
 """Bands of two scenes are the same when their wavelengths differ by less (µm); bands lie 0.0065 µm apart."""
 
@@ -152,4 +150,4 @@ def _column_gains(cleaned: CleanedScene) -> NDArray[np.float64] | None:
         spectra[n_read : n_read + len(part)] = part
         n_read += len(part)
     medians = clean.column_medians(spectra, column.ravel()[pixel], n_columns)
-    return clean.column_gains(medians, STRIPE_WIDTH)
+    return clean.column_gains(medians)

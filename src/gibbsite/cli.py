@@ -6,6 +6,7 @@ A step is imported only when it is called, so that `gibbsite --help` answers at 
 import argparse
 import importlib
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ EPILOG = """Each step reads the files of the one before; `snakemake` runs them a
 Run `gibbsite STEP --help` for a step's own flags. Numbers are never flags: they come from the settings
 (--settings FILE, by default every key of config/config.yaml at its default)."""
 
+INTERRUPTED = "interrupted; nothing half-written was left"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 an error the user can mend, 2 wrong usage, 3 a fault of gibbsite, 130 interrupted."""
@@ -40,14 +43,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser(_chosen(arguments)).parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.captureWarnings(True)
+    logging.getLogger("pyogrio").setLevel(logging.WARNING)
+    # Threaded linear algebra rounds differently on different machines; steps are parallel over tiles instead.
+    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     signal.signal(signal.SIGTERM, _terminate)
     try:
         _run(parsed)
     except GibbsiteError as error:
         return _fail(f"{error}", 1, parsed.debug)
     except KeyboardInterrupt:
-        return _fail("interrupted; nothing half-written was left", 130, parsed.debug)
+        return _fail(INTERRUPTED, 130, parsed.debug)
     except Exception as error:
+        if _is_interrupt(error):
+            return _fail(INTERRUPTED, 130, parsed.debug)
         message = f"unexpected {type(error).__name__}: {error}; run again with --debug and report what it prints"
         return _fail(message, 3, parsed.debug)
     return 0
@@ -93,6 +101,13 @@ def _fail(message: str, code: int, debug: bool) -> int:
         logging.exception("traceback:")
     print(f"gibbsite: error: {' '.join(message.split())}", file=sys.stderr)
     return code
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt is behind this error: one that comes while a kernel runs is a SystemError's cause."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

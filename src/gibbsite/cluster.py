@@ -93,7 +93,9 @@ class _Pool:
             try:
                 pending = [holder.tally(task) for holder in self._holders]
                 answers = [future.result() for future in pending]
-            except OSError as error:
+            except (OSError, RuntimeError) as error:
+                if not _is_loss(error):
+                    raise
                 log.warning("a worker was lost (%s); its tiles move to the others", error)
                 self._holders = self._place()
                 continue
@@ -119,6 +121,11 @@ class _Pool:
             for i, worker in enumerate(workers)
         ]
         return [future.result() for future in futures]
+
+
+def _is_loss(error: Exception) -> bool:
+    """Whether a call failed because its worker is gone: a broken connection, or an actor that Dask calls lost."""
+    return isinstance(error, OSError) or "Actor was lost" in str(error)
 
 
 def _add(answers: list[Answer]) -> Answer:

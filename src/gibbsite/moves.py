@@ -91,7 +91,10 @@ class ClassTable:
         self._state, self._rules = state, rules
         self._prior: Prior = state.prior
         self._moments = statistics.moments(state.statistics, rules.step)
-        self._component = niw.component_sums(self._moments, state.prior)
+        if rules.class_rule == "extent":
+            # A class is seen as one Gaussian over all its pixels, as wide as it has become in each direction.
+            self._prior = replace(state.prior, spread=0.0)
+        self._component = niw.component_sums(self._moments, self._prior)
         # One spare class after the last is always empty: the new class a component may open.
         room = n_classes + n_components + 1
         self._class_of: Integers = state.class_of.copy()
@@ -99,7 +102,7 @@ class ClassTable:
         self._sums: Sums = niw.class_sums(self._component[seated], state.class_of[seated], room)
         self._members: Floats = np.bincount(state.class_of[seated], minlength=room).astype(np.float64)
         self._n_classes = n_classes
-        self._log_evidence: Floats = niw.log_evidence(self._sums, state.prior)
+        self._log_evidence: Floats = niw.log_evidence(self._sums, self._prior)
 
     def take_out(self, component: int) -> None:
         """Let the component stand alone."""

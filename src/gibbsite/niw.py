@@ -174,8 +174,8 @@ def log_predictive(x: Floats, given: Posterior, spread: float) -> Floats:
 def log_predictive_of_component(moments: Moments, given: Posterior, spread: float) -> Floats:
     """Σ_i log f_k(x_i) over a component's pixels, for each class, from the component's sums alone.
 
-    The Student t is taken at the pixels' mean distance, which is exact for one pixel and tight for classes of many;
-    by Jensen it is never too high a distance penalty. `moments` holds one component; (n_classes,).
+    The Student t is taken at the pixels' mean distance. That is exact for one pixel, tight for classes of many pixels,
+    and by Jensen's inequality never above the true value. `moments` holds one component; (n_classes,).
     """
     n_features = given.mean.shape[-1]
     inflation = 1.0 + spread + 1.0 / given.kappa

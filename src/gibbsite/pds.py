@@ -103,13 +103,16 @@ def image_file(label: Label) -> ImageFile:
         raise InputError(f"{source}: names the image {name}, which is not beside it; put both in one folder")
     layout = Layout(*image_shape(label), dtype="<f4", interleave=_interleave(label), offset=offset)
     n_rows, rows_offset = _row_table(label, layout)
-    expected = layout.end
+    expected, record_bytes = layout.end, 1
     if "FILE_RECORDS" in label.file:
-        expected = _count(label.file, "FILE_RECORDS", source) * _count(label.file, "RECORD_BYTES", source)
-    if max(layout.end, rows_offset + 2 * n_rows) > expected:
+        record_bytes = _count(label.file, "RECORD_BYTES", source)
+        expected = _count(label.file, "FILE_RECORDS", source) * record_bytes
+    # Less than the room would be read askew: the last record of the image may be padded, no more.
+    room = rows_offset if n_rows else expected
+    if not room - record_bytes < layout.end <= room or rows_offset + 2 * n_rows > expected:
         raise InputError(
-            f"{source}: {layout.lines} lines × {layout.samples} samples × {layout.bands} bands need more "
-            f"than the {expected} bytes of its file records; the label contradicts itself: fetch it anew"
+            f"{source}: {layout.lines} lines × {layout.samples} samples × {layout.bands} bands do not fill the "
+            f"{room} bytes that its records give the image; the label contradicts itself: fetch it anew"
         )
     image.check_size(path, expected, source)
     return ImageFile(path=path, layout=layout, n_rows=n_rows, rows_offset=rows_offset)

@@ -4,6 +4,7 @@ A pixel's rank counts over the scenes in the order given. Workers read their own
 as a few paths.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +15,10 @@ from numpy.typing import NDArray
 
 from gibbsite import store
 from gibbsite.errors import InputError
+from gibbsite.labels import TRAIN
 from gibbsite.scene import Grid
+from gibbsite.start import Pins
 from gibbsite.tiles import Tile
-
-TRAIN = 1
-"""Role of a pixel whose label the model may see."""
 
 
 @dataclass(frozen=True)
@@ -125,3 +125,19 @@ def _check_pair(pair: tuple[Path, Path], group: zarr.Group, named: zarr.Group) -
         raise InputError(
             f"{pair[1]}: labels of scene {found!r}, but {pair[0]} is of {expected!r}; give both in the same order"
         )
+
+
+@dataclass(frozen=True)
+class PinnedReader:
+    """Reads pixels with the outliers among the labelled ones unlabelled; travels to workers."""
+
+    pixels: Pixels
+    pins: Pins
+
+    def __call__(self, first: int, stop: int) -> Tile:
+        return self.pins.apply(self.pixels.read(first, stop))
+
+
+def pinned_reader(pixels: Pixels, pins: Pins | None) -> Callable[[int, int], Tile]:
+    """How the sampler reads pixels; without pins every labelled pixel pins."""
+    return pixels.read if pins is None else PinnedReader(pixels, pins)

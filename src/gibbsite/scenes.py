@@ -2,7 +2,8 @@
 
 import csv
 import re
-from collections.abc import Iterable
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,21 +33,43 @@ class SceneFiles:
 
 def read_scenes(path: Path) -> dict[str, SceneFiles]:
     """Scene name -> its files, in the order of the table; none when no scene is listed yet."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the table of scenes ({error.strerror})") from None
-    rows = list(csv.DictReader((line for line in lines if line.strip()), delimiter="\t"))
-    _check_columns(path, rows[0].keys() if rows else (lines[0].split("\t") if lines else ()))
+    rows = _read_rows(path)
+    if not rows:
+        return {}
+    _, columns = rows[0]
+    _check_columns(path, columns)
     scenes: dict[str, SceneFiles] = {}
-    for number, row in enumerate(rows, start=2):
-        files = SceneFiles(**{key: (row.get(key) or "").strip() for key in COLUMNS})
+    for number, fields in rows[1:]:
+        if len(fields) > len(columns):
+            raise InputError(
+                f"{path}, row {number}: found {len(fields)} fields for {len(columns)} columns; "
+                "name every column in the first row, or take the tab out"
+            )
+        # A row may end early: the columns behind are empty.
+        files = SceneFiles(**dict.fromkeys(COLUMNS, "") | dict(zip(columns, fields, strict=False)))
         _check_row(path, number, files, scenes)
         scenes[files.scene] = files
     return scenes
 
 
-def _check_columns(path: Path, found: Iterable[str]) -> None:
+def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Line number and fields of each row that is not blank, without empty fields at its end."""
+    try:
+        content = path.read_bytes()
+        # Spreadsheets mark their UTF-8 with a BOM, and what they call Unicode text is UTF-16.
+        lines = content.decode("utf-16" if content[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig").splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the table of scenes ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text file; save the table of scenes as tab separated text (UTF-8)") from None
+    rows = []
+    for number, fields in enumerate(csv.reader((line.rstrip() for line in lines), delimiter="\t"), start=1):
+        if any(field.strip() for field in fields):
+            rows.append((number, [field.strip() for field in fields]))
+    return rows
+
+
+def _check_columns(path: Path, found: Sequence[str]) -> None:
     unknown = [name for name in found if name not in COLUMNS]
     missing = [name for name in COLUMNS[:2] if name not in found]
     if unknown or missing:
@@ -54,6 +77,9 @@ def _check_columns(path: Path, found: Iterable[str]) -> None:
             f"{path}: columns must be tab separated and among {', '.join(COLUMNS)} ('scene' and 'cube' required); "
             f"found {', '.join(map(repr, found)) or 'none'}"
         )
+    twice = [name for name in COLUMNS if found.count(name) > 1]
+    if twice:
+        raise InputError(f"{path}: column {twice[0]!r} is there twice; keep one of them")
 
 
 def _check_row(path: Path, number: int, files: SceneFiles, before: dict[str, SceneFiles]) -> None:
@@ -62,7 +88,8 @@ def _check_row(path: Path, number: int, files: SceneFiles, before: dict[str, Sce
             f"{path}, row {number}: scene name {files.scene!r} must be letters, digits, '_', '-', '.', "
             "because files are named after it"
         )
-    if files.scene in before:
+    # Some file systems take names that differ only in letter case for one.
+    if files.scene.casefold() in (name.casefold() for name in before):
         raise InputError(f"{path}, row {number}: scene {files.scene!r} is listed twice; give each row its own name")
     if not files.cube:
         raise InputError(f"{path}, row {number}: scene {files.scene!r} has no cube; name its label, header or image")

@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
 from gibbsite.errors import SettingsError
 
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
+# Files have a list where Python has a tuple.
+Range = Annotated[tuple[float, float], Strict(False)]
+PositiveRange = Annotated[tuple[Positive, Positive], Strict(False)]
 
 
 class Section(BaseModel):
-    """A frozen group of settings that refuses keys it does not know."""
+    """A frozen group of settings that refuses keys it does not know, and values of another type."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class Simulate(Section):
@@ -42,7 +45,7 @@ class Simulate(Section):
 class Ingest(Section):
     """From archive files to a cube."""
 
-    valid_range: tuple[float, float] = Field((-0.05, 1.5), description="I/F outside this range is garbage, not data.")
+    valid_range: Range = Field((-0.05, 1.5), description="I/F outside this range is garbage, not data.")
     max_bad_bands: Fraction = Field(
         0.05, description="A pixel with a larger share of its good bands missing is not used."
     )
@@ -67,7 +70,7 @@ class Clean(Section):
 class Features(Section):
     """From spectra to a few whitened features."""
 
-    wavelengths: tuple[Positive, Positive] = Field((1.0, 2.6), description="Range of bands used, in µm.")
+    wavelengths: PositiveRange = Field((1.0, 2.6), description="Range of bands used, in µm.")
     n_features: Annotated[int, Field(ge=1, le=200)] = Field(10, description="Principal components kept.")
 
     @model_validator(mode="after")
@@ -98,7 +101,7 @@ class Fit(Section):
     sweeps: Count = Field(300, description="Sweeps per chain.")
     burn_in: Fraction = Field(0.5, description="Share of the sweeps before the structure may be taken.")
     start_components: Count = Field(64, description="Components of the k-means++ start.")
-    class_rule: Literal["evidence", "predictive"] = Field(
+    class_rule: Literal["evidence", "predictive", "extent"] = Field(
         "predictive", description="How a component chooses its class."
     )
     pre_sweeps: Annotated[int, Field(ge=0)] = Field(100, description="Sweeps on the labelled pixels alone.")
@@ -176,8 +179,10 @@ class Settings(Section):
 
 def validate(mapping: Mapping[str, Any], source: str) -> Settings:
     """Validated settings; `source` names the mapping in the error."""
+    # A section whose keys were all deleted or commented out reads as None.
+    given = {key: value for key, value in mapping.items() if value is not None or not _is_section(key)}
     try:
-        return Settings.model_validate(dict(mapping))
+        return Settings.model_validate(given)
     except ValidationError as error:
         raise SettingsError(f"{source}: " + "; ".join(_explain(item) for item in error.errors())) from None
 
@@ -217,18 +222,36 @@ def schema() -> str:
 
 def _explain(item: Any) -> str:
     """One fault in words: key, what was found, what is allowed."""
-    key = ".".join(str(part) for part in item["loc"]) or "settings"
+    place, section = _place(item["loc"])
+    key = ".".join(place) or "settings"
     if item["type"] == "extra_forbidden":
-        return f"unknown key '{key}'; {_known_keys(item['loc'])}"
-    message = item["msg"].removeprefix("Value error, ")
+        return f"unknown key '{key}'; known keys are {', '.join(section.model_fields)}"
+    if item["type"] == "model_type":
+        message = f"expected keys of its own: {', '.join(section.model_fields)}"
+    elif item["type"] == "missing":
+        message = "expected one value more"
+    else:
+        message = item["msg"].removeprefix("Value error, ")
     return f"{key}: found {item['input']!r}; {message[0].lower()}{message[1:]}"
 
 
-def _known_keys(location: tuple[Any, ...]) -> str:
+def _place(location: tuple[Any, ...]) -> tuple[list[str], type[BaseModel]]:
+    """The key at a location as the user wrote it, and the last section on the way there."""
+    place: list[str] = []
     section: type[BaseModel] = Settings
-    for part in location[:-1]:
+    for part in location:
+        # Behind the key come positions in a list and the alternatives of a type, which no user wrote.
+        place.append(str(part))
+        if part not in section.model_fields or not isinstance(section.model_fields[part].annotation, type):
+            break
+        if not issubclass(section.model_fields[part].annotation, BaseModel):  # type: ignore[arg-type]
+            break
         section = section.model_fields[part].annotation  # type: ignore[assignment]
-    return "known keys are " + ", ".join(section.model_fields)
+    return place, section
+
+
+def _is_section(key: str) -> bool:
+    return key in Settings.model_fields and isinstance(Settings.model_fields[key].default, Section)
 
 
 if __name__ == "__main__":

@@ -47,9 +47,9 @@ class Pins:
 def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> State:
     """The components of the known classes, from sweeps on the labelled pixels alone (the paper's pre-inference)."""
     rules = replace(rules, n_pixels=len(labelled.feature))
-    task = _first_pass(None, rules)
+    task = first_pass(None, rules)
     reply = answer(labelled, labelled.known.astype(np.int64), rules.n_known, task)
-    state = _state(reply, np.arange(rules.n_known), rules.n_known, prior)
+    state = state_of(reply, np.arange(rules.n_known), rules.n_known, prior)
     for _ in range(0 if rules.is_single else sweeps):
         state, _ = gibbs.sweep(state, rules, lambda task: tally(labelled, task), _reader(labelled))
     return state
@@ -82,12 +82,12 @@ def first_state(
     n_known = rules.n_known
     if learnt is not None:
         components = _join(learnt, rules, components, generator)
-    reply = reduce_tiles(_first_pass(components, rules))
-    state = tidy(_state(reply, components.class_of, len(components.centre), prior), n_known)
+    reply = reduce_tiles(first_pass(components, rules))
+    state = tidy(state_of(reply, components.class_of, len(components.centre), prior), n_known)
     return state if rules.is_single else _enter_classes(state, rules, generator)
 
 
-def _first_pass(components: Components | None, rules: Rules) -> Pass:
+def first_pass(components: Components | None, rules: Rules) -> Pass:
     """The pass before the first sweep: every pixel takes part; the first sweep's block and anchors are wanted."""
     return Pass(
         components=components,  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def _first_pass(components: Components | None, rules: Rules) -> Pass:
     )
 
 
-def _state(reply: Answer, class_of: Integers, n_classes: int, prior: Prior) -> State:
+def state_of(reply: Answer, class_of: Integers, n_classes: int, prior: Prior) -> State:
     return State(
         sweep=0,
         statistics=reply.statistics,

@@ -27,7 +27,7 @@ class Rules:
     is_single: bool
     """Every class has one component (igmm)."""
     class_rule: str
-    """How a component chooses its class: 'evidence' or 'predictive'."""
+    """How a component chooses its class: 'evidence', 'predictive' or 'extent'."""
     birth_block: int
     """Pixels per sweep that may open and close components."""
 

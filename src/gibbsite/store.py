@@ -26,18 +26,41 @@ CONTRACT = 1
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
     """A temporary path (file or folder) that takes the place of `path` when the block ends without an error."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part, retired = (path.with_name(f".{path.name}.{os.getpid()}.{state}") for state in ("part", "old"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove(part)
         yield part
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            # A folder cannot be replaced in one move; removed first, it would be lost to a kill in between.
+            os.replace(path, retired)
         os.replace(part, path)
     except OSError as error:
-        raise OutputError(
-            f"{path}: cannot write ({error.strerror or error}); check the folder's permissions and free space"
-        ) from error
+        raise _cannot_write(path, error) from error
+    finally:
+        if retired.exists() and not path.exists():
+            with suppress(OSError):
+                os.replace(retired, path)
+        else:
+            _remove(retired)
+        _remove(part)
+
+
+@contextmanager
+def writing_together(folder: Path) -> Iterator[Path]:
+    """A temporary folder whose files go to `folder`, all of them, when the block ends without an error."""
+    part = folder / f".{os.getpid()}.part"
+    try:
+        _remove(part)
+        part.mkdir(parents=True)
+        yield part
+        for file in sorted(part.iterdir()):
+            os.replace(file, folder / file.name)
+    except OutputError as error:
+        # The user knows the folder, not the temporary one inside.
+        raise OutputError(str(error).replace(str(part), str(folder))) from error
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
     finally:
         _remove(part)
 
@@ -106,6 +129,11 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file whole or not at all, with sorted keys."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def _cannot_write(path: Path, error: OSError) -> OutputError:
+    why = error.strerror or error
+    return OutputError(f"{path}: cannot write ({why}); check the folder's permissions and free space")
 
 
 def _remove(path: Path) -> None:

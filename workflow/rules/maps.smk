@@ -6,10 +6,10 @@ rule map:
         features=f"{RESULTS}/features/{{scene}}.zarr",
         model=f"{RESULTS}/model.zarr",
     output:
-        f"{RESULTS}/maps/{{scene}}_class.tif",
-        f"{RESULTS}/maps/{{scene}}_probability.tif",
-        f"{RESULTS}/maps/{{scene}}_entropy.tif",
-        f"{RESULTS}/maps/{{scene}}_unknown.tif",
+        code=f"{RESULTS}/maps/{{scene}}_class.tif",
+        probability=f"{RESULTS}/maps/{{scene}}_probability.tif",
+        entropy=f"{RESULTS}/maps/{{scene}}_entropy.tif",
+        unknown=f"{RESULTS}/maps/{{scene}}_unknown.tif",
     log:
         f"{RESULTS}/logs/map/{{scene}}.log",
     benchmark:
@@ -18,7 +18,7 @@ rule map:
         "../../environment.yml"
     shell:
         "gibbsite map --features {input.features:q} --model {input.model:q}"
-        " --out-dir $(dirname {output[0]:q}) 2> {log:q}"
+        " --out-dir $(dirname {output.code:q}) 2> {log:q}"
 
 
 rule spectra:
@@ -54,10 +54,10 @@ rule products:
         probability=f"{RESULTS}/maps/{{scene}}_probability.tif",
         model=f"{RESULTS}/model.zarr",
     output:
-        f"{RESULTS}/products/{{scene}}_classes.gpkg",
-        f"{RESULTS}/products/{{scene}}_class.tif",
-        f"{RESULTS}/products/{{scene}}_class.qml",
-        report(
+        polygons=f"{RESULTS}/products/{{scene}}_classes.gpkg",
+        code=f"{RESULTS}/products/{{scene}}_class.tif",
+        style=f"{RESULTS}/products/{{scene}}_class.qml",
+        table=report(
             f"{RESULTS}/products/{{scene}}_classes.csv",
             caption="../report/classes.rst",
             category="Classes",
@@ -72,4 +72,4 @@ rule products:
         settings=settings("products"),
     shell:
         "gibbsite products --class-map {input.class_map:q} --probability {input.probability:q}"
-        " --model {input.model:q} --settings {params.settings:q} --out-dir $(dirname {output[0]:q}) 2> {log:q}"
+        " --model {input.model:q} --settings {params.settings:q} --out-dir $(dirname {output.polygons:q}) 2> {log:q}"

@@ -1,6 +1,12 @@
 # All scenes at once: chains of the sampler -> one model.
 # Where a step runs does not change its result, so the cluster's settings are resources, which cause no rerun.
 
+# Without a number of threads a chain takes every core, and chains run one after the other.
+FIT_THREADS = (
+    max(1, config["cluster"]["workers"]) * config["cluster"]["threads"]
+    or workflow.cores
+    or 1
+)
 CHAINS = range(1, config["fit"]["chains"] + 1)
 
 
@@ -16,7 +22,7 @@ rule fit:
         f"{RESULTS}/benchmarks/fit/{{chain}}.tsv"
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: FIT_THREADS
     resources:
         cluster=settings("cluster"),
     params:
@@ -39,7 +45,7 @@ rule select:
         f"{RESULTS}/benchmarks/select.tsv"
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: FIT_THREADS
     resources:
         cluster=settings("cluster"),
     params:

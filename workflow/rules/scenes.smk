@@ -1,17 +1,6 @@
 # One scene at a time: archive files -> cube -> features, and shapes -> labels.
 
 
-def cube_files(wildcards):
-    files = SCENES[wildcards.scene]
-    named = {"cube": files.cube, "ddr": files.ddr, "wavelengths": files.wavelengths}
-    return {name: path for name, path in named.items() if path}
-
-
-def label_files(wildcards):
-    shapes = SCENES[wildcards.scene].labels
-    return {"shapes": shapes} if shapes else {}
-
-
 rule ingest:
     input:
         unpack(cube_files),

@@ -48,6 +48,6 @@ if config["simulate"]["folder"]:
             "../../environment.yml"
         params:
             settings=settings("seed", "simulate"),
-            folder=config["simulate"]["folder"],
+            folder=subpath(output[0], parent=True),
         shell:
             "gibbsite simulate --settings {params.settings:q} --out {params.folder:q} 2> {log:q}"

@@ -1,5 +1,6 @@
 """The files themselves: images written block of lines by block of lines, class rasters, label polygons."""
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,15 +10,13 @@ from typing import Any, BinaryIO
 import geopandas as gpd
 import numpy as np
 import pyogrio
-import rasterio
 from affine import Affine
 from numpy.typing import NDArray
-from pyogrio.errors import DataSourceError
 from rasterio.control import GroundControlPoint
+from rasterio.io import MemoryFile
 from rasterio.windows import Window
 from shapely.geometry import Polygon
 
-from gibbsite.errors import OutputError
 from gibbsite.simulate.detector import Detector
 from gibbsite.simulate.fields import Floats
 from gibbsite.simulate.geometry import Geometry, MapGrid
@@ -106,20 +105,24 @@ def write_polygons(path: Path, outlines: Sequence[Outline], geometry: Geometry) 
     shapes = [Polygon(np.stack(corners(outline, geometry), axis=1)) for outline in outlines]
     names = [CLASSES[outline.code - 1].name for outline in outlines]
     frame = gpd.GeoDataFrame({"class": names}, geometry=shapes, crs=LONGITUDE_LATITUDE)
+    packed = io.BytesIO()
     date = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
     try:
         # The date of the last change would make every file different.
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": "2008-03-07T00:00:00Z"})
-        frame.to_file(path, driver="GPKG", layer="labels", engine="pyogrio")
-    except DataSourceError as error:
-        raise OutputError(f"{path.name}: cannot write ({error}); check the folder and its free space") from error
+        # In memory first: of a full disk, SQLite tells in thousands of words.
+        frame.to_file(packed, driver="GPKG", layer="labels", engine="pyogrio")
     finally:
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": date})
+    path.write_bytes(packed.getvalue())
 
 
 @contextmanager
 def _class_raster(path: Path, height: int, width: int, place: dict[str, Any]) -> Iterator[Any]:
     layout = {"driver": "GTiff", "count": 1, "dtype": "uint8", "nodata": 0, "compress": "deflate"}
-    with rasterio.open(path, "w", height=height, width=width, **layout, **place) as raster:
-        raster.update_tags(**{f"CLASS_{code}": item.name for code, item in enumerate(CLASSES, 1)})
-        yield raster
+    # Packed in memory, which it hardly needs: GDAL tells of a full disk on stderr, in many lines.
+    with MemoryFile() as packed:
+        with packed.open(height=height, width=width, **layout, **place) as raster:
+            raster.update_tags(**{f"CLASS_{code}": item.name for code, item in enumerate(CLASSES, 1)})
+            yield raster
+        path.write_bytes(packed.getbuffer())

@@ -1,7 +1,6 @@
 """A whole simulated observation: what was measured, the labels a geologist would give, and the truth."""
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +35,7 @@ def files(settings: Simulate) -> list[str]:
 
 def write_observation(settings: Simulate, seed: int, out: Path, block_lines: int = 32) -> None:
     """Write the files of an observation into a folder that may hold others; none of them on failure."""
-    with store.writing(out / ".observation") as folder:
-        folder.mkdir()
+    with store.writing_together(out) as folder:
         task = Task(settings, seed, Scenery.of(settings, seed), folder, block_lines)
         write_wavelengths(task)
         write_backplanes(task)
@@ -50,9 +48,6 @@ def write_observation(settings: Simulate, seed: int, out: Path, block_lines: int
         answer = truth.summary(tally, n_map_pixels, n_labelled)
         (folder / "truth.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
         (folder / "truth_spectra.csv").write_text(truth.spectra(tally), encoding="utf-8")
-        for name in files(settings):
-            os.replace(folder / name, out / name)
-    (out / ".observation").rmdir()
 
 
 def _write_sensor_labels(task: Task, outlines: list[Outline]) -> Integers:

@@ -11,10 +11,9 @@ from tqdm import tqdm
 from gibbsite import chain, cluster, plan, sampling, start
 from gibbsite.errors import InputError
 from gibbsite.gibbs import Info
-from gibbsite.pixels import Pixels, open_pixels
+from gibbsite.pixels import Pixels, open_pixels, pinned_reader
 from gibbsite.settings import Settings
 from gibbsite.state import Rules, State
-from gibbsite.tiles import Tile
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
     rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, args.chain), sizes, pixels.step)
     log.info("%d pixels, %d features, %d known classes", *sizes)
-    learnt, read = _learn(pixels, rules, settings, prior)
+    learnt, pins = _learn(pixels, rules, settings, prior)
+    read = pinned_reader(pixels, pins)
     with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
         reads = (reduce_tiles, read)
         state = start.first_state(learnt, rules, prior, fit.start_components, reads)
@@ -46,35 +46,25 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     # Only what shapes the result: the same chain on any cluster must be the same bytes.
     shaping = settings.model_dump(mode="json", include={"seed", "fit"})
     facts = {"chain": args.chain, "known": list(pixels.known), "settings": shaping}
-    chain.write_chain(args.out, sampled, **facts)
+    chain.write_chain(args.out, sampled, pins, **facts)
 
 
 def _learn(
     pixels: Pixels, rules: Rules, settings: Settings, prior: start.Prior
-) -> tuple[State | None, cluster.ReadTile]:
-    """What the labelled pixels teach, and how pixels are read: with outliers unlabelled."""
+) -> tuple[State | None, start.Pins | None]:
+    """What the labelled pixels teach: components of the known classes, and what tells outliers (none: all pin)."""
     if not pixels.known:
         log.info("no labelled pixels: every class is to be discovered")
-        return None, pixels.read
+        return None, None
     labelled = pixels.labelled(settings.cluster.tile_pixels)
     for index, name in enumerate(pixels.known):
         if not (labelled.known == index).any():
             raise InputError(f"class {name!r} has no training pixel; label usable pixels of it or leave it out")
     learnt = start.learn_labelled(labelled, rules, prior, settings.fit.pre_sweeps)
     if rules.is_single or settings.fit.outlier_fraction == 0.0:
-        return learnt, pixels.read
+        return learnt, None
     pins = start.find_pins(labelled, learnt, rules, settings.fit.outlier_fraction)
-    return learnt, PinnedReader(pixels, pins)
-
-
-class PinnedReader:
-    """Reads pixels with the outliers among the labelled ones unlabelled; travels to workers."""
-
-    def __init__(self, pixels: Pixels, pins: start.Pins) -> None:
-        self._pixels, self._pins = pixels, pins
-
-    def __call__(self, first: int, stop: int) -> Tile:
-        return self._pins.apply(self._pixels.read(first, stop))
+    return learnt, pins
 
 
 class Progress:

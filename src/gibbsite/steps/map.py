@@ -36,11 +36,14 @@ def run(args: argparse.Namespace, settings: Settings) -> None:  # noqa: ARG001 -
         raise InputError(f"{args.features}: features of another basis than {args.model}; make both in one run")
     scene, grid = str(group.attrs["scene"]), Grid.from_json(group.attrs["grid"])
     layers = draw_layers(group, grid, model)
-    out: Path = args.out_dir
-    raster.write_class_map(out / f"{scene}_class.tif", grid, model.classes, [(0, layers.code)])
-    raster.write_layer(out / f"{scene}_probability.tif", grid, [(0, layers.probability)], "probability of the class")
-    raster.write_layer(out / f"{scene}_entropy.tif", grid, [(0, layers.entropy)], "entropy of the class, bits")
-    raster.write_layer(out / f"{scene}_unknown.tif", grid, [(0, layers.unknown)], "probability of no known class")
+    with store.writing_together(args.out_dir) as out:
+        raster.write_class_map(out / f"{scene}_class.tif", grid, model.classes, [(0, layers.code)])
+        for name, layer, meaning in (
+            ("probability", layers.probability, "probability of the class"),
+            ("entropy", layers.entropy, "entropy of the class, bits"),
+            ("unknown", layers.unknown, "probability of no known class"),
+        ):
+            raster.write_layer(out / f"{scene}_{name}.tif", grid, [(0, layer)], meaning)
     share = float((layers.unknown > 0.5).sum() / group["pixel"].shape[0])
     log.info("%s: %d pixels mapped, %.1f %% of no known class", scene, group["pixel"].shape[0], 100.0 * share)
 

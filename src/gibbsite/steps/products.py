@@ -39,5 +39,6 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the products of one scene."""
     classes = store.read(args.model, "model").attrs["classes"]
     scene = products.read_scene(args.class_map, args.probability, classes)
-    written = products.write_products(scene, args.class_map, settings.products.min_polygon_pixels, args.out_dir)
+    with store.writing_together(args.out_dir) as out:
+        written = products.write_products(scene, args.class_map, settings.products.min_polygon_pixels, out)
     log.info("%s: wrote %s to %s", scene.name, ", ".join(path.name for path in written), args.out_dir)

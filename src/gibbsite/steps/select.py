@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from gibbsite import cluster, plan, sampling, store
-from gibbsite.chain import read_chain
+from gibbsite.chain import read_chain, read_pins
 from gibbsite.components import Components
 from gibbsite.errors import InputError
 from gibbsite.model import Model, write_model
 from gibbsite.palette import class_colours
-from gibbsite.pixels import open_pixels
+from gibbsite.pixels import open_pixels, pinned_reader
 from gibbsite.settings import Fit, Settings
 from gibbsite.state import State
 
@@ -30,18 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Choose, polish, name the classes, write the model."""
     pixels = open_pixels(args.features, args.labels)
-    chains = [read_chain(path) for path in sorted(args.chains)]
-    for path, (_, facts) in zip(sorted(args.chains), chains, strict=True):
+    paths = sorted(args.chains)
+    chains = [read_chain(path) for path in paths]
+    for path, (_, facts) in zip(paths, chains, strict=True):
         if tuple(facts["known"]) != pixels.known:
             raise InputError(
                 f"{path}: chain of known classes {facts['known']}, but the labels have {list(pixels.known)}"
             )
-    best, facts = max(chains, key=lambda pair: pair[0].log_joint)
+    number = max(range(len(chains)), key=lambda i: chains[i][0].log_joint)
+    best, facts = chains[number]
+    read = pinned_reader(pixels, read_pins(paths[number]))
     log.info("best structure: chain %d, sweep %d, log joint %.1f", facts["chain"], best.best.sweep, best.log_joint)
     fit = Fit.model_validate(facts["settings"]["fit"])
     sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
     rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, 0), sizes, pixels.step)
-    with cluster.holding_tiles(pixels.read, pixels.n_pixels, settings.cluster) as reduce_tiles:
+    with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
         state, draws = sampling.polish(best.best, rules, settings.select.polish_sweeps, reduce_tiles)
     basis = store.read(args.features[0], "features").attrs["basis"]
     model = assemble(state, draws, pixels.known, pixels.step, basis)

@@ -55,8 +55,9 @@ def run(args: argparse.Namespace, settings: Settings) -> None:  # noqa: ARG001 -
         log.info("%s: summed %d bands of %d lines", cube_path.stem, is_used.sum(), cube.sizes["y"])
     assert sums is not None
     spectra = finish(sums, wavelength)
-    store.write_text(args.out_dir / "spectra.csv", table_text(spectra, classes))
-    figures.write_spectra(args.out_dir / "spectra.png", spectra, classes)
+    with store.writing_together(args.out_dir) as out:
+        store.write_text(out / "spectra.csv", table_text(spectra, classes))
+        figures.write_spectra(out / "spectra.png", spectra, classes)
     log.info("wrote the mean spectra of %d classes to %s", len(classes), args.out_dir)
 
 

@@ -1,0 +1,239 @@
+"""The workflow through the real `snakemake`, on a toy configuration far from the repository."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rasterio
+import yaml
+
+from command_line import ROOT, TOY, Run, typed
+from gibbsite.scene import grid_of, open_cube
+from gibbsite.settings import Settings
+from gibbsite.simulate.observation import files
+
+pytestmark = pytest.mark.workflow
+
+HEAD = "scene\tcube\tddr\twavelengths\tlabels\ttruth\n"
+ROW = "toy\tin/frt0000ace5_07_if166j_mtr3.hdr\t\t\tin/labels.gpkg\tin/mtr3_truth.tif\n"
+CONFIG = {
+    "scenes": "scenes.tsv",
+    "results": "results",
+    **{section: TOY[section] for section in ("fit", "select")},
+    "simulate": TOY["simulate"] | {"folder": "in"},
+    "report": {"title": "A toy's page"},
+}
+
+
+class Workflow:
+    """A folder with a configuration, in which Snakemake runs with the repository's Snakefile."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.run = Run(folder / "results", folder / "in")
+        (folder / "scenes.tsv").write_text(HEAD + ROW)
+        self.configure()
+
+    def configure(self, **changes: Any) -> None:
+        """Write the configuration, some of its sections changed."""
+        merged = {
+            key: CONFIG.get(key, {}) | value if isinstance(value, dict) else value for key, value in changes.items()
+        }
+        (self.folder / "toy.yaml").write_text(yaml.safe_dump(CONFIG | merged))
+
+    def snakemake(self, *words: object):
+        return typed(
+            "snakemake", "--snakefile", ROOT / "Snakefile", "--directory", self.folder,
+            "--configfile", self.folder / "toy.yaml", "--cores", 2, *words,
+        )  # fmt: skip
+
+    def rules_to_run(self, **changes: Any) -> set[str]:
+        """The rules that would run under a changed configuration."""
+        self.configure(**changes)
+        try:
+            answer = self.snakemake("--dry-run")
+        finally:
+            self.configure()
+        assert answer.returncode == 0, answer.stderr
+        said = answer.stdout + answer.stderr
+        rules = set(re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE))
+        assert bool(rules) != ("Nothing to be done" in said), said
+        return rules
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> Workflow:
+    """The workflow after one run from nothing."""
+    # Blanks and quotes in paths must not matter.
+    folder = tmp_path_factory.mktemp("far away") / "Tim's toy"
+    folder.mkdir()
+    workflow = Workflow(folder)
+    answer = workflow.snakemake()
+    logs = "\n".join(path.read_text() for path in folder.rglob("results/logs/**/*.log"))
+    assert answer.returncode == 0, answer.stderr + logs
+    return workflow
+
+
+# ---------------------------------------------------------------------------------------------------- results
+
+
+def test_all_results_are_there(done):
+    expected = [
+        *("basis.zarr", "model.zarr", "chains/1.zarr", "cubes/toy.zarr", "features/toy.zarr", "labels/toy.zarr"),
+        *(f"maps/toy_{layer}.tif" for layer in ("class", "probability", "entropy", "unknown")),
+        *("products/toy_class.tif", "products/toy_class.qml", "products/toy_classes.gpkg", "products/toy_classes.csv"),
+        *("spectra/spectra.csv", "spectra/spectra.png", "evaluation.json", "report.html"),
+    ]
+    results = done.folder / "results"
+    assert [name for name in expected if not (results / name).exists()] == []
+    assert [path for path in done.folder.rglob("*") if path.name.endswith(".part")] == []
+
+
+def test_the_rule_names_every_file_of_the_simulation(done):
+    written = {path.name for path in (done.folder / "in").iterdir()}
+    assert written == set(files(Settings.model_validate({"simulate": CONFIG["simulate"]}).simulate))
+    answer = done.snakemake("--summary")
+    assert {Path(line.split("\t")[0]).name for line in answer.stdout.splitlines() if line.startswith("in/")} == written
+
+
+def test_every_rule_leaves_a_log_and_a_benchmark(done):
+    results = done.folder / "results"
+    logs = {path.relative_to(results / "logs").with_suffix("") for path in results.glob("logs/**/*.log")}
+    benchmarks = {path.relative_to(results / "benchmarks").with_suffix("") for path in results.rglob("*.tsv")}
+    assert logs == benchmarks
+    assert len(logs) == 12
+
+
+def test_the_class_map_lies_where_the_scene_lies_on_mars(done):
+    grid = grid_of(open_cube(done.run.cube))
+    with rasterio.open(done.run.layer("class")) as class_map, rasterio.open(done.run.mtr3.with_suffix(".img")) as cube:
+        assert class_map.crs == cube.crs
+        assert tuple(class_map.transform)[:6] == pytest.approx(tuple(cube.transform)[:6], rel=1e-12)
+        assert class_map.shape == cube.shape == (grid.height, grid.width)
+        assert tuple(class_map.transform)[:6] == grid.transform
+        # Mars, and this product's own sphere: not the Earth, and not the mean radius either.
+        radius = float(class_map.crs.to_dict()["R"])
+        assert 3_376_000 < radius < 3_397_000
+        assert radius != 3_396_190
+
+
+def test_the_class_map_has_nodata_colours_and_names(done):
+    with rasterio.open(done.run.layer("class")) as class_map:
+        code, tags, colours = class_map.read(1), class_map.tags(), class_map.colormap(1)
+        assert class_map.nodata == 0
+        assert class_map.dtypes == ("uint16",)
+    with rasterio.open(done.folder / "in" / "mtr3_truth.tif") as truth:
+        is_scene = truth.read(1) > 0
+    assert (code[~is_scene] == 0).all()
+    assert (code[is_scene] > 0).mean() > 0.95
+    names = {int(tag.removeprefix("CLASS_")): name for tag, name in tags.items() if tag.startswith("CLASS_")}
+    assert set(code.ravel().tolist()) - {0} <= set(names)
+    assert len({colours[number] for number in names}) == len(names), "two classes share a colour"
+    assert colours[0] == (0, 0, 0, 0)
+    assert "olivine" in names.values()
+
+
+def test_the_report_names_discovered_classes_and_the_mean_f1(done):
+    page = (done.folder / "results" / "report.html").read_text()
+    scores = json.loads(done.run.evaluation.read_text())
+    words = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert "A toy&#39;s page" in page or "A toy's page" in page
+    discovered = [name for name in scores["predicted_names"] if name.startswith("new-")]
+    assert discovered, "the toy discovers something; else this test shows nothing"
+    assert all(name in words for name in discovered)
+    assert "mean F1" in words
+    assert f"{scores['mean_f1']:.3f}"[:-1] in words
+    unlabelled = [item for item in scores["classes"] if not item["is_observed"]]
+    assert unlabelled
+    assert all(item["name"] in words for item in unlabelled)
+
+
+# ---------------------------------------------------------------------------------------------------- reruns
+
+
+def test_a_second_run_has_nothing_to_do(done):
+    answer = done.snakemake()
+    assert answer.returncode == 0
+    assert "Nothing to be done" in answer.stdout + answer.stderr
+
+
+def test_a_sampler_key_reruns_the_fit_and_what_follows(done):
+    rules = done.rules_to_run(fit={"sweeps": 7})
+    assert rules == {"fit", "select", "map", "spectra", "products", "evaluate", "report", "all"}
+
+
+def test_a_product_key_reruns_only_products(done):
+    assert done.rules_to_run(products={"min_polygon_pixels": 9}) == {"products", "all"}
+
+
+def test_a_report_key_reruns_only_the_report(done):
+    assert done.rules_to_run(report={"title": "Another page"}) == {"report", "all"}
+
+
+def test_a_feature_key_reruns_from_the_basis_on_but_not_ingest_or_labels(done):
+    rules = done.rules_to_run(features={"n_features": 8})
+    assert {"basis", "features", "fit"} <= rules
+    assert not rules & {"simulate", "ingest", "labels"}
+
+
+@pytest.mark.parametrize("change", [{"tile_pixels": 1024}, {"kind": "none", "threads": 1}, {"workers": 2}])
+def test_where_the_sweeps_run_reruns_nothing(done, change):
+    assert done.rules_to_run(cluster=change) == set()
+
+
+def test_a_key_written_out_at_its_default_reruns_nothing(done):
+    assert done.rules_to_run(products={"min_polygon_pixels": 4}, labels={"train_fraction": 0.2}, clean=None) == set()
+
+
+# ---------------------------------------------------------------------------------------------------- refusals
+
+
+def complaint(answer) -> str:
+    """The one line that says what is wrong."""
+    assert answer.returncode != 0
+    said = answer.stdout + answer.stderr
+    assert "Traceback" not in said
+    # Snakemake puts the place in the Snakefile before and after the line.
+    lines = [
+        line for line in said.splitlines() if line.strip() and not re.match(r"WorkflowError in file|  File ", line)
+    ]
+    assert len(lines) == 1, said
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"fit": {"sweep": 7}}, "config: unknown key 'fit.sweep'; known keys are model, chains, sweeps"),
+        ({"fits": {"sweeps": 7}}, "config: unknown key 'fits'; known keys are scenes, results, seed"),
+        ({"fit": {"sweeps": "7"}}, "config: fit.sweeps: found '7'; input should be a valid integer"),
+        ({"fit": {"sweeps": 0}}, "config: fit.sweeps: found 0; input should be greater than or equal to 1"),
+    ],
+)
+def test_a_wrong_key_stops_the_workflow_with_one_line(tmp_path, change, expected):
+    workflow = Workflow(tmp_path)
+    workflow.configure(**change)
+    assert complaint(workflow.snakemake("--dry-run")).startswith(expected)
+
+
+def test_a_scene_listed_twice_stops_the_workflow_with_one_line(tmp_path):
+    workflow = Workflow(tmp_path)
+    (tmp_path / "scenes.tsv").write_text(HEAD + ROW + ROW)
+    line = complaint(workflow.snakemake("--dry-run"))
+    assert line == "scenes.tsv, row 3: scene 'toy' is listed twice; give each row its own name"
+
+
+def test_a_missing_table_of_scenes_stops_the_workflow_with_one_line(tmp_path):
+    workflow = Workflow(tmp_path)
+    (tmp_path / "scenes.tsv").unlink()
+    assert complaint(workflow.snakemake("--dry-run")).startswith("scenes.tsv: cannot read the table of scenes")
+
+
+def test_a_table_without_scenes_does_nothing_and_says_what_to_do(tmp_path):
+    workflow = Workflow(tmp_path)
+    (tmp_path / "scenes.tsv").write_text(HEAD)
+    answer = workflow.snakemake("--dry-run")
+    assert answer.returncode == 0, answer.stderr
+    assert "scenes.tsv lists no scene: add a row" in answer.stdout + answer.stderr
