@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP := $(BIN)/pip --disable-pip-version-check install --quiet
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake --workflow-profile workflow/profiles/default
 
 .PHONY: demo test test-all lint format lock schema clean-demo help
@@ -18,17 +19,15 @@ help:
 	@echo "make lock      resolve requirements.lock anew from pyproject.toml"
 
 # The lock is hashed and names no index, so it installs from whatever index pip or uv is set up to use.
-# pip installs uv; where uv cannot be had, pip does the whole job, only slower.
+# pip installs uv, which is ten times faster; where uv cannot work, pip does the whole job.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "gibbsite needs Python 3.11 or newer; $(PYTHON) is older. Use: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	@if $(BIN)/pip install --quiet uv; then \
-	  $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode --require-hashes -r requirements.lock; \
-	else \
-	  $(BIN)/pip install --quiet --require-hashes -r requirements.lock; \
-	fi
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@$(PIP) uv && $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode --require-hashes \
+	  -r requirements.lock || { echo "uv could not do it; pip installs instead, which takes about two minutes"; \
+	  $(PIP) --require-hashes -r requirements.lock; }
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
 demo: $(READY)

@@ -21,8 +21,8 @@ configfile: "config/config.yaml"
 
 # gibbsite's own check comes first: it names the key, what was found and what is allowed, in one line.
 try:
-    check_settings(config, "config")
-    SCENES = read_scenes(Path(config.get("scenes", "config/scenes.tsv")))
+    config.update(check_settings(config, "config").model_dump(mode="json"))
+    SCENES = read_scenes(Path(config["scenes"]))
 except GibbsiteError as error:
     raise WorkflowError(str(error))
 validate(config, "workflow/schemas/config.schema.json")

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from gibbsite import streams
 from gibbsite.components import Components
 from gibbsite.streams import Purpose
-from gibbsite.tiles import Pass, Tile, tally
+from gibbsite.tiles import Answer, Pass, Tile, tally
 
 STEP = 2.0**-10
 TILE = 65536
@@ -54,6 +54,11 @@ def example(n: int, d: int, n_classes: int, n_components: int) -> tuple[list[Til
         Tile(i, feature[i : i + TILE], np.full(len(feature[i : i + TILE]), -1, np.int16)) for i in range(0, n, TILE)
     ]
     return tiles, Pass(components, streams.pixel_key(1, 1, Purpose.INDICATORS), STEP)
+
+
+def run_pass(pool: ThreadPoolExecutor, tiles: list[Tile], task: Pass) -> list[Answer]:
+    """The answers of all tiles."""
+    return list(pool.map(lambda tile: tally(tile, task), tiles))
 
 
 def main() -> None:

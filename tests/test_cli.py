@@ -137,11 +137,19 @@ def test_ctrl_c_exits_130_without_traceback(step, capsys):
     assert capsys.readouterr().err == "gibbsite: error: interrupted; nothing half-written was left\n"
 
 
-@pytest.mark.parametrize("kind", ["local", "none"])
-def test_fit_ended_by_sigterm_exits_130_and_leaves_the_earlier_chain(kind, tmp_path):
-    run = Run(tmp_path, tmp_path / "observation")
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory) -> Run:
+    """A run up to its first chain."""
+    folder = tmp_path_factory.mktemp("fitted")
+    run = Run(folder, folder / "observation")
     for name in ("simulate", "ingest", "basis", "features", "labels", "fit"):
         assert gibbsite(*run.words(name, run), settings=TOY | {"simulate": {"lines": 24, "binning": 10}}) == 0
+    return run
+
+
+@pytest.mark.parametrize("kind", ["local", "none"])
+def test_fit_ended_by_sigterm_exits_130_and_leaves_the_earlier_chain(kind, fitted):
+    run = fitted
     before = {path: path.read_bytes() for path in run.chain.rglob("*") if path.is_file()}
     endless = {"fit": TOY["fit"] | {"sweeps": 10**6}, "cluster": {"kind": kind}}
     process = subprocess.Popen(

@@ -217,7 +217,7 @@ def test_a_class_named_twice_is_refused_with_both_spellings(own, good, refused, 
     assert not (tmp_path / "labels.zarr").exists()
 
 
-def test_a_class_without_training_pixel_stops_the_fit(good, refused, tmp_path):
+def test_a_class_to_observe_that_no_polygon_has_is_refused(good, refused, tmp_path):
     other = SMALL | {"labels": {"observed": ["unobtainium"]}}
     line = refused("labels", "--cube", good.cube, "--shapes", good.shapes, "--out", tmp_path / "l.zarr", settings=other)
     assert "labels.observed: found 'unobtainium'" in line

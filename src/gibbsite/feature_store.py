@@ -45,7 +45,8 @@ def write_basis(path: Path, basis: Basis) -> None:
 def read_basis(path: Path) -> Basis:
     """The basis of a basis store."""
     group = store.read(path, "basis")
-    array = {name: np.asarray(group[name][...]) for name in group.array_keys()}
+    names = ("mean", "scale", "axes", "low", "high", "wavelength", "variance")
+    array = {name: np.asarray(group[name][...]) for name in names}
     return Basis(
         mean=array["mean"],
         scale=array["scale"],

@@ -13,6 +13,7 @@ A cube store (`cubes/{scene}.zarr`) holds
 and the attributes `scene` (its name), `grid` (see Grid) and `provenance`.
 """
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,10 @@ def open_cube(path: Path) -> xr.Dataset:
     """The cube as a lazy dataset that honours the contract; an InputError names the first breach."""
     store.read(path, "cube")
     try:
-        cube = xr.open_zarr(path, consolidated=False, chunks=None)
+        with warnings.catch_warnings():
+            # Snakemake keeps a file of its own in every folder that it made.
+            warnings.filterwarnings("ignore", "Object at .* is not recognized", UserWarning)
+            cube = xr.open_zarr(path, consolidated=False, chunks=None)
     except (OSError, KeyError, ValueError) as error:
         raise InputError(f"{path}: cube cannot be opened ({error}); ingest it anew") from None
     missing = {name for name in _CONTRACT if name not in _OPTIONAL} - set(cube.variables)

@@ -1,5 +1,7 @@
 # What rules look up in the settings and in the table of scenes.
 
+import shlex
+
 
 def settings(*sections):
     """The sections a step reads, as JSON: a rule reruns when one of these changes, and only then."""
@@ -11,7 +13,7 @@ def each_scene(pattern):
 
 
 def optional(flag, path):
-    return f"{flag} '{path}'" if path else ""
+    return f"{flag} {shlex.quote(path)}" if path else ""
 
 
 def cube_files(wildcards):
