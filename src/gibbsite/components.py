@@ -50,8 +50,8 @@ class Components:
         """
         class_start = np.searchsorted(self.class_of, np.arange(len(self.centre) + 1))
         offset = self.log_weight + self.log_det_whiten[self.class_of] - 0.5 * (self.whitened_mean**2).sum(1)
-        single = [array.astype(np.float32) for array in (self.centre, self.whiten, offset, self.whitened_mean)]
-        return (class_start, *single)
+        double = (self.centre, self.whiten, offset, self.whitened_mean)
+        return (class_start, *(array.astype(np.float32, order="C") for array in double))
 
 
 def draw_components(

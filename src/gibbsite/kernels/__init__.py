@@ -1,6 +1,6 @@
 """The hot loops, in numba, and the only modules that know it: plain arrays in and out, no hidden state."""
 
 from gibbsite.kernels.block import scan_block
-from gibbsite.kernels.lanes import add_up, class_odds, find_anchors, indicate, log_density, uniforms
+from gibbsite.kernels.lanes import class_odds, find_anchors, indicate, log_density, uniforms
 
-__all__ = ["add_up", "class_odds", "find_anchors", "indicate", "log_density", "scan_block", "uniforms"]
+__all__ = ["class_odds", "find_anchors", "indicate", "log_density", "scan_block", "uniforms"]
