@@ -186,4 +186,3 @@ def test_statistics_of_a_tile_are_the_sum_over_its_halves(n: int, n_features: in
     for name in ("n", "total", "outer", "n_pinning"):
         total = getattr(parts[0] + parts[1], name)
         np.testing.assert_array_equal(total, getattr(whole, name), "tile != sum over its halves")
-    np.testing.assert_array_equal((whole - parts[0]).outer, parts[1].outer)

@@ -39,13 +39,14 @@ INTERRUPTED = "interrupted; nothing half-written was left"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 an error the user can mend, 2 wrong usage, 3 a fault of gibbsite, 130 interrupted."""
+    # Before numpy is imported: threaded linear algebra rounds differently on different machines, and steps are parallel
+    # over tiles instead.
+    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parsed = _parser(_chosen(arguments)).parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.captureWarnings(True)
     logging.getLogger("pyogrio").setLevel(logging.WARNING)
-    # Threaded linear algebra rounds differently on different machines; steps are parallel over tiles instead.
-    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     signal.signal(signal.SIGTERM, _terminate)
     try:
         _run(parsed)

@@ -26,6 +26,10 @@ MAX_DEATHS = 20
 """Passes lost to dying workers in a row before the run gives up."""
 
 
+PLACE_SECONDS = 600
+"""A worker that has not read its tiles by then counts as lost."""
+
+
 def tile_ranges(n_pixels: int, tile_pixels: int) -> list[Range]:
     """Ranks [start, stop) of each tile."""
     return [(start, min(start + tile_pixels, n_pixels)) for start in range(0, n_pixels, tile_pixels)]
@@ -47,7 +51,7 @@ class TileHolder:
 def holding_tiles(read: ReadTile, n_pixels: int, settings: Cluster) -> Iterator[Callable[[Pass], Answer]]:
     """A `reduce_tiles` function over all pixels, on the cluster the settings ask for."""
     ranges = tile_ranges(n_pixels, settings.tile_pixels)
-    n_threads = settings.threads or max(1, (os.cpu_count() or 1) // max(1, settings.workers))
+    n_threads = settings.threads or max(1, len(os.sched_getaffinity(0)) // max(1, settings.workers))
     if settings.kind == "none":
         holder = TileHolder(read, ranges, n_threads)
         yield holder.tally
@@ -85,19 +89,20 @@ class _Pool:
 
     def __init__(self, client: Any, read: ReadTile, ranges: list[Range], n_threads: int) -> None:
         self._client, self._read, self._ranges, self._n_threads = client, read, ranges, n_threads
-        self._holders = self._place()
+        self._holders: list[Any] = []
 
     def reduce(self, task: Pass) -> Answer:
         """The answers of all tiles, added up."""
         for _ in range(MAX_DEATHS):
             try:
+                self._holders = self._holders or self._place()
                 pending = [holder.tally(task) for holder in self._holders]
                 answers = [future.result() for future in pending]
             except (OSError, RuntimeError) as error:
                 if not _is_loss(error):
                     raise
                 log.warning("a worker was lost (%s); its tiles move to the others", error)
-                self._holders = self._place()
+                self._holders = []
                 continue
             return _add(answers)
         raise GibbsiteError(f"workers died in {MAX_DEATHS} passes in a row; give them more memory or smaller tiles")
@@ -120,7 +125,7 @@ class _Pool:
             )
             for i, worker in enumerate(workers)
         ]
-        return [future.result() for future in futures]
+        return [future.result(timeout=PLACE_SECONDS) for future in futures]
 
 
 def _is_loss(error: Exception) -> bool:

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from gibbsite.niw import Prior
 from gibbsite.statistics import Floats, Moments
 
+SCALE_FLOOR = 1e-5
+"""Smallest eigenvalue of Ψ0, in units of the features' variance; the fixed-point step squared is 1e-6."""
+
 
 @dataclass(frozen=True)
 class HyperPrior:
@@ -111,7 +114,15 @@ def _estimate_prior(
     kappa0, kappa1 = max(kappa0, constants.floor), max(kappa1, constants.floor)
     if constants.is_ordered:
         kappa1 = max(kappa1, kappa0)
-    return replace(prior, mean=mean, scale=0.5 * (scale + scale.T), kappa0=kappa0, spread=1.0 / kappa1)
+    return replace(prior, mean=mean, scale=_keep_positive(scale), kappa0=kappa0, spread=1.0 / kappa1)
+
+
+def _keep_positive(scale: Floats) -> Floats:
+    """The matrix with eigenvalues of SCALE_FLOOR at least: classes without scatter would shrink it to nothing."""
+    value, vector = np.linalg.eigh(0.5 * (scale + scale.T))
+    if value[0] >= SCALE_FLOOR:
+        return 0.5 * (scale + scale.T)
+    return np.asarray((vector * np.maximum(value, SCALE_FLOOR)) @ vector.T)
 
 
 def _kappa(away: Floats, precision: Floats, share: Floats, shape: float, rate: float) -> float:

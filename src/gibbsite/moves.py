@@ -15,6 +15,11 @@ MAX_BIRTHS = 128
 """Components one block scan may open on top of those it frees; never felt in practice."""
 
 
+def block_size(most: int, n_pixels: int) -> int:
+    """Pixels of a block: an eighth of all, and no more than `most`, since a block is scanned pixel by pixel."""
+    return min(most, max(64, n_pixels // 8))
+
+
 def choose_block(sweep: int, rules: Rules) -> Range:
     """Ranks [start, stop) of the pixels that may open and close components in a sweep."""
     n_blocks = -(-rules.n_pixels // rules.birth_block)

@@ -60,15 +60,6 @@ class Sums:
             self.shrink + other.shrink,
         )
 
-    def __sub__(self, other: "Sums") -> "Sums":
-        return Sums(
-            self.n - other.n,
-            self.weight - other.weight,
-            self.total - other.total,
-            self.outer - other.outer,
-            self.shrink - other.shrink,
-        )
-
     def __getitem__(self, chosen: int | slice | NDArray[np.integer] | NDArray[np.bool_] | None) -> "Sums":
         return Sums(self.n[chosen], self.weight[chosen], self.total[chosen], self.outer[chosen], self.shrink[chosen])
 

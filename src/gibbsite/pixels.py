@@ -37,6 +37,8 @@ class Pixels:
     """Features per pixel."""
     step: float
     """Fixed-point step."""
+    basis: str
+    """Fingerprint of the basis all features were made with."""
 
     @property
     def n_pixels(self) -> int:
@@ -109,6 +111,8 @@ def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:
             )
         names = zip(named.attrs["class_names"], named.attrs["observed"], strict=True)
         known |= {name for name, is_observed in names if is_observed}
+    _check_names([str(group.attrs["scene"]) for group, _ in opened], "scene", "give each scene once")
+    _check_names(sorted(known), "class", "spell a class the same in all label files")
     return Pixels(
         features=tuple(f for f, _ in pairs),
         labels=tuple(n for _, n in pairs),
@@ -116,6 +120,7 @@ def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:
         counts=tuple(group["feature"].shape[0] for group, _ in opened),
         n_features=opened[0][0]["feature"].shape[1],
         step=float(opened[0][0].attrs["step"]),
+        basis=str(opened[0][0].attrs["basis"]),
     )
 
 
@@ -125,6 +130,20 @@ def _check_pair(pair: tuple[Path, Path], group: zarr.Group, named: zarr.Group) -
         raise InputError(
             f"{pair[1]}: labels of scene {found!r}, but {pair[0]} is of {expected!r}; give both in the same order"
         )
+    grid = Grid.from_json(group.attrs["grid"])
+    if named["known"].shape != (grid.height, grid.width):
+        raise InputError(
+            f"{pair[1]}: labels of {named['known'].shape} pixels, but {pair[0]} has ({grid.height}, {grid.width}); "
+            "make both from one cube"
+        )
+
+
+def _check_names(names: list[str], what: str, advice: str) -> None:
+    """Refuse names that differ only in case."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if seen.setdefault(name.casefold(), name) is not name:
+            raise InputError(f"{what} {seen[name.casefold()]!r} and {what} {name!r} are the same; {advice}")
 
 
 @dataclass(frozen=True)

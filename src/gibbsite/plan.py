@@ -6,6 +6,7 @@ import numpy as np
 
 from gibbsite.errors import SettingsError
 from gibbsite.hyper import HyperPrior
+from gibbsite.moves import block_size
 from gibbsite.niw import Prior
 from gibbsite.settings import Fit
 from gibbsite.state import Rules
@@ -43,7 +44,7 @@ def chain_rules(fit: Fit, seed: int, sizes: tuple[int, int, int], step: float) -
         constants=_constants(fit, n_features) if fit.model == "ai2gmm" else None,
         is_single=fit.model == "igmm",
         class_rule=fit.class_rule,
-        birth_block=fit.birth_block,
+        birth_block=block_size(fit.birth_block, n_pixels),
     )
 
 

@@ -125,7 +125,10 @@ class Fit(Section):
         False,
         description="ai2gmm: components may not scatter more about their class than classes about the whole.",
     )
-    birth_block: Count = Field(4096, description="Pixels per sweep that may open components.")
+    birth_block: Count = Field(
+        4096,
+        description="At most so many pixels per sweep may open components; an eighth of all (or 64) if that is less.",
+    )
 
 
 class Select(Section):

@@ -5,7 +5,6 @@ from one component and grown by splits, chains ended thousands of nats lower; ev
 splintered for long.)
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,14 +43,33 @@ class Pins:
         return replace(tile, known=np.where(is_outlier, np.int16(-1), tile.known))
 
 
+def learn(
+    labelled: Tile, rules: Rules, prior: Prior, sweeps: int, outlier_fraction: float
+) -> tuple[State, Pins | None]:
+    """What the labelled pixels teach: components of the known classes, and what tells outliers (none: all pin)."""
+    learnt = learn_labelled(labelled, rules, prior, sweeps)
+    if rules.is_single or outlier_fraction == 0.0:
+        return learnt, None
+    return learnt, find_pins(labelled, learnt, rules, outlier_fraction)
+
+
 def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> State:
     """The components of the known classes, from sweeps on the labelled pixels alone (the paper's pre-inference)."""
-    rules = replace(rules, n_pixels=len(labelled.feature))
+    n_pixels = len(labelled.feature)
+    # Hyper-parameters stay at their vague values: estimated from a handful of labelled pixels they collapse. The seed
+    # is this stage's own, so that it shares no random number with the chain.
+    rules = replace(
+        rules,
+        seed=rules.seed + 1,
+        n_pixels=n_pixels,
+        birth_block=moves.block_size(rules.birth_block, n_pixels),
+        constants=None,
+    )
     task = first_pass(None, rules)
     reply = answer(labelled, labelled.known.astype(np.int64), rules.n_known, task)
     state = state_of(reply, np.arange(rules.n_known), rules.n_known, prior)
     for _ in range(0 if rules.is_single else sweeps):
-        state, _ = gibbs.sweep(state, rules, lambda task: tally(labelled, task), _reader(labelled))
+        state, _ = gibbs.sweep(state, rules, lambda task: tally(labelled, task), labelled.part)
     return state
 
 
@@ -173,10 +191,3 @@ def _class_density(tile: Tile, components: Components, step: float) -> Floats:
     class_index = np.maximum(tile.known, 0).astype(np.int64)
     kernels.log_density(tile.feature, class_index, np.float32(step), components.lanes(), density)
     return density
-
-
-def _reader(tile: Tile) -> Callable[[int, int], Tile]:
-    def read(start: int, stop: int) -> Tile:
-        return Tile(start, tile.feature[start:stop], tile.known[start:stop])
-
-    return read

@@ -34,14 +34,6 @@ class Statistics:
             self.n_pinning + other.n_pinning,
         )
 
-    def __sub__(self, other: "Statistics") -> "Statistics":
-        return Statistics(
-            self.n - other.n,
-            self.total - other.total,
-            self.outer - other.outer,
-            self.n_pinning - other.n_pinning,
-        )
-
     def __getitem__(self, chosen: NDArray[np.integer] | NDArray[np.bool_] | slice) -> "Statistics":
         """The sums of some components, in the given order."""
         return Statistics(self.n[chosen], self.total[chosen], self.outer[chosen], self.n_pinning[chosen])

@@ -19,8 +19,6 @@ class Purpose(IntEnum):
     CLASSES = 4
     START = 5
     POLISH = 6
-    SUBCOMPONENTS = 7
-    SPLITS = 8
     ORDER = 9
     BLOCKS = 10
 

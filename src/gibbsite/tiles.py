@@ -153,7 +153,8 @@ def sum_by_label(tile: Tile, label: Integers, n_components: int) -> Statistics:
     whatever order the linear algebra adds.
     """
     n_features = tile.feature.shape[1]
-    order = np.argsort(label.astype(np.uint16), kind="stable")
+    # Sorting 16-bit numbers takes linear time.
+    order = np.argsort(label.astype(np.uint16) if n_components < 2**16 else label, kind="stable")
     values = tile.feature[order].astype(np.float64)
     n = np.bincount(label, minlength=n_components)
     stop = np.cumsum(n)

@@ -133,13 +133,15 @@ def _exponentiate(score, best, odds, total, whole):
 def _choose_all(odds, total, uniform, running, count):
     """count[i] = the component that uniform[i] picks among all, for every lane at once."""
     for i in range(BLOCK):
-        running[i] = -uniform[i] * total[i]
+        # A float64 uniform may round to 1; the largest float32 below it keeps the goal below the total.
+        total[i] *= min(uniform[i], np.float32(1.0 - 2.0**-24))
+        running[i] = np.float32(0.0)
         count[i] = 0
-    # The last component takes what rounding leaves.
-    for c in range(odds.shape[0] - 1):
+    # Added in the order of the total, so the last sum is the total itself and is above the goal.
+    for c in range(odds.shape[0]):
         for i in range(BLOCK):
             running[i] += odds[c, i]
-            count[i] += np.int32(running[i] <= np.float32(0.0))
+            count[i] += np.int32(running[i] <= total[i])
 
 
 @njit(inline="always")

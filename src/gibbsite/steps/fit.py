@@ -45,14 +45,14 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         progress.close()
     # Only what shapes the result: the same chain on any cluster must be the same bytes.
     shaping = settings.model_dump(mode="json", include={"seed", "fit"})
-    facts = {"chain": args.chain, "known": list(pixels.known), "settings": shaping}
+    facts = {"chain": args.chain, "known": list(pixels.known), "basis": pixels.basis, "settings": shaping}
     chain.write_chain(args.out, sampled, pins, **facts)
 
 
 def _learn(
     pixels: Pixels, rules: Rules, settings: Settings, prior: start.Prior
 ) -> tuple[State | None, start.Pins | None]:
-    """What the labelled pixels teach: components of the known classes, and what tells outliers (none: all pin)."""
+    """What the labelled pixels teach; nothing when there are none."""
     if not pixels.known:
         log.info("no labelled pixels: every class is to be discovered")
         return None, None
@@ -60,11 +60,7 @@ def _learn(
     for index, name in enumerate(pixels.known):
         if not (labelled.known == index).any():
             raise InputError(f"class {name!r} has no training pixel; label usable pixels of it or leave it out")
-    learnt = start.learn_labelled(labelled, rules, prior, settings.fit.pre_sweeps)
-    if rules.is_single or settings.fit.outlier_fraction == 0.0:
-        return learnt, None
-    pins = start.find_pins(labelled, learnt, rules, settings.fit.outlier_fraction)
-    return learnt, pins
+    return start.learn(labelled, rules, prior, settings.fit.pre_sweeps, settings.fit.outlier_fraction)
 
 
 class Progress:

@@ -3,16 +3,17 @@
 import argparse
 import logging
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from gibbsite import cluster, plan, sampling, store
+from gibbsite import cluster, plan, sampling
 from gibbsite.chain import read_chain, read_pins
 from gibbsite.components import Components
 from gibbsite.errors import InputError
 from gibbsite.model import Model, write_model
 from gibbsite.palette import class_colours
-from gibbsite.pixels import open_pixels, pinned_reader
+from gibbsite.pixels import Pixels, open_pixels, pinned_reader
 from gibbsite.settings import Fit, Settings
 from gibbsite.state import State
 
@@ -33,10 +34,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     paths = sorted(args.chains)
     chains = [read_chain(path) for path in paths]
     for path, (_, facts) in zip(paths, chains, strict=True):
-        if tuple(facts["known"]) != pixels.known:
-            raise InputError(
-                f"{path}: chain of known classes {facts['known']}, but the labels have {list(pixels.known)}"
-            )
+        _check_match(path, facts, pixels)
     number = max(range(len(chains)), key=lambda i: chains[i][0].log_joint)
     best, facts = chains[number]
     read = pinned_reader(pixels, read_pins(paths[number]))
@@ -46,8 +44,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, 0), sizes, pixels.step)
     with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
         state, draws = sampling.polish(best.best, rules, settings.select.polish_sweeps, reduce_tiles)
-    basis = store.read(args.features[0], "features").attrs["basis"]
-    model = assemble(state, draws, pixels.known, pixels.step, basis)
+    model = assemble(state, draws, pixels.known, pixels.step, pixels.basis)
     log.info("%d known and %d discovered classes", model.n_known, len(model.classes) - model.n_known)
     traces = {
         "chain": facts["chain"],
@@ -55,6 +52,13 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         "log_joints": [one.log_joint for one, _ in chains],
     }
     write_model(args.out, model, selected=traces)
+
+
+def _check_match(path: Path, facts: dict[str, Any], pixels: Pixels) -> None:
+    if tuple(facts["known"]) != pixels.known:
+        raise InputError(f"{path}: chain of known classes {facts['known']}, but the labels have {list(pixels.known)}")
+    if facts["basis"] != pixels.basis:
+        raise InputError(f"{path}: chain over features of another basis; run fit anew on these features")
 
 
 def assemble(state: State, draws: list[Components], known: tuple[str, ...], step: float, basis: str) -> Model:

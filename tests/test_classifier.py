@@ -1,0 +1,99 @@
+"""The scikit-learn front."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from gibbsite import NonExhaustiveClassifier
+from handmade_chains import STEP, clusters
+
+QUICK = NonExhaustiveClassifier(sweeps=5, settings={"pre_sweeps": 3})
+NOT_FOR_US = {
+    "check_classifiers_classes": "labels are whole numbers here, because -1 means unlabelled",
+    "check_classifiers_train": "it wants as many classes as labels, and we may discover more",
+    "check_array_api_input": "needs an environment variable",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_pass() -> None:
+    for estimator, check in estimator_checks_generator(QUICK):
+        if check.func.__name__ not in NOT_FOR_US:
+            check(estimator)
+
+
+def table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    pixels, cluster = clusters(900, 3, 4, seed=5)
+    label = np.where((np.arange(900) % 4 == 0) & (cluster < 2), 10 * cluster + 3, -1)
+    return 1e6 * pixels.feature * STEP + 5.0, cluster, label
+
+
+def test_known_classes_keep_their_ids_and_new_ones_come_above() -> None:
+    x, cluster, label = table()
+    fitted = NonExhaustiveClassifier(sweeps=30, random_state=3).fit(x, label)
+    assert fitted.classes_[:3].tolist() == [3, 13, 14]
+    assert fitted.is_known_.tolist() == [True, True] + [False] * (len(fitted.classes_) - 2)
+    assert (fitted.labels_[cluster == 0] == 3).mean() > 0.95
+    assert (fitted.labels_[cluster == 1] == 13).mean() > 0.95
+    assert (fitted.labels_[cluster > 1] > 13).mean() > 0.95
+    probability = fitted.predict_proba(x)
+    np.testing.assert_allclose(probability.sum(1), 1.0)
+    np.testing.assert_array_equal(fitted.classes_[probability.argmax(1)], fitted.predict(x))
+    assert len(fitted.trace_[0]) == 30
+    assert fitted.log_joint_ == max(fitted.trace_[0][15:])
+
+
+def test_result_depends_on_the_random_state_alone() -> None:
+    x, _, label = table()
+    runs = [
+        NonExhaustiveClassifier(sweeps=6, chains=2, random_state=seed, n_jobs=jobs).fit(x, label)
+        for seed, jobs in ((1, 1), (1, 2), (2, 1))
+    ]
+    assert runs[0].predict_proba(x).tobytes() == runs[1].predict_proba(x).tobytes()
+    assert runs[0].log_joint_ != runs[2].log_joint_
+
+
+@pytest.mark.parametrize("model", ["igmm", "i2gmm", "ai2gmm"])
+def test_without_labels_all_classes_are_discovered(model: str) -> None:
+    x, cluster, _ = table()
+    fitted = NonExhaustiveClassifier(model, sweeps=20).fit(x)
+    assert not fitted.is_known_.any()
+    for k in range(4):
+        counts = np.bincount(fitted.labels_[cluster == k])
+        assert counts.max() / counts.sum() > 0.5
+
+
+DEGENERATE = {
+    "a constant feature": lambda x, y: (np.column_stack([x, np.ones(len(x))]), y),
+    "duplicated rows": lambda x, y: (np.repeat(x[:60], 10, 0), np.repeat(y[:60], 10)),
+    "fewer rows than features": lambda x, y: (np.tile(x[:20], (1, 10)), y[:20]),
+    "one class": lambda x, y: (x, np.where(y == 3, 3, -1)),
+    "every row labelled": lambda x, y: (x, np.where(y < 0, 7, y)),
+    "a class of one row": lambda x, y: (x, np.where(np.arange(len(y)) == 5, 50, y)),
+    "all rows the same": lambda x, y: (np.ones_like(x[:30]), y[:30]),
+    "two rows": lambda x, y: (x[:2], y[:2]),
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_tables_are_survived(case: str) -> None:
+    x, _, label = table()
+    rows, labels = DEGENERATE[case](x, label)
+    fitted = NonExhaustiveClassifier(sweeps=4, settings={"pre_sweeps": 2}).fit(rows, labels)
+    assert np.isfinite(fitted.predict_proba(rows)).all()
+    assert np.isfinite(fitted.log_joint_)
+
+
+def test_bad_values_and_labels_are_refused() -> None:
+    x, _, label = table()
+    spoilt = x.copy()
+    spoilt[7, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        QUICK.fit(spoilt, label)
+    with pytest.raises(ValueError, match="whole numbers"):
+        QUICK.fit(x, np.where(label < 0, -2, label))
+    with pytest.raises(ValueError, match="inconsistent"):
+        QUICK.fit(x, label[:-1])
+    with pytest.raises(NotFittedError):
+        NonExhaustiveClassifier().predict(x)
