@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import oracles
 from gibbsite import gibbs, kernels, maps, statistics, streams, tiles
 from gibbsite.components import Components, draw_components
+from gibbsite.errors import GibbsiteError
 from gibbsite.tiles import Pass, Tile
 from handmade_chains import STEP, clusters, prior, rules, state_of, tile
 
@@ -186,3 +187,11 @@ def test_statistics_of_a_tile_are_the_sum_over_its_halves(n: int, n_features: in
     for name in ("n", "total", "outer", "n_pinning"):
         total = getattr(parts[0] + parts[1], name)
         np.testing.assert_array_equal(total, getattr(whole, name), "tile != sum over its halves")
+
+
+def test_odds_that_are_not_numbers_end_in_an_error(scene: tuple[Tile, Pass]) -> None:
+    pixels, task = scene
+    broken = replace(task.components, log_weight=np.full(len(task.components.class_of), np.nan))
+    late = replace(task.anchors, order=np.full(len(broken.class_of), tiles.NOBODY))
+    with pytest.raises(GibbsiteError, match="fits no component"):
+        tiles.tally(pixels, replace(task, components=broken, anchors=late))

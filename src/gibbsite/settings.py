@@ -17,6 +17,7 @@ from gibbsite.errors import SettingsError
 
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
+Moderate = Annotated[float, Field(ge=1e-9, le=1e9)]
 Count = Annotated[int, Field(ge=1)]
 # Files have a list where Python has a tuple.
 Range = Annotated[tuple[float, float], Strict(False)]
@@ -108,19 +109,19 @@ class Fit(Section):
     outlier_fraction: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
         0.2, description="Least likely share of each class's training pixels that do not pin their component."
     )
-    alpha: Positive = Field(1.0, description="Concentration of components (over pixels).")
-    gamma: Positive = Field(1.0, description="Concentration of classes (over components).")
-    degrees: Positive | None = Field(
+    alpha: Moderate = Field(1.0, description="Concentration of components (over pixels).")
+    gamma: Moderate = Field(1.0, description="Concentration of classes (over components).")
+    degrees: Moderate | None = Field(
         None, description="Degrees of freedom m of the covariance prior, above d − 1; d + 2."
     )
-    kappa0: Positive = Field(0.1, description="Class means about the data mean (start value for ai2gmm).")
-    kappa1: Positive = Field(0.5, description="Component means about their class mean (start value for ai2gmm).")
-    c1: Positive = Field(0.1, description="ai2gmm: pull of the prior mean towards the data mean.")
-    c2: Positive | None = Field(None, description="ai2gmm: Wishart degrees of the prior scale, above d; d + 2.")
-    alpha0: Positive | None = Field(None, description="ai2gmm: gamma shape of kappa0; 0.2 d + 1.")
-    beta0: Positive | None = Field(None, description="ai2gmm: gamma rate of kappa0; 2 d.")
-    alpha1: Positive | None = Field(None, description="ai2gmm: gamma shape of kappa1; d + 1.")
-    beta1: Positive | None = Field(None, description="ai2gmm: gamma rate of kappa1; 2 d.")
+    kappa0: Moderate = Field(0.1, description="Class means about the data mean (start value for ai2gmm).")
+    kappa1: Moderate = Field(0.5, description="Component means about their class mean (start value for ai2gmm).")
+    c1: Moderate = Field(0.1, description="ai2gmm: pull of the prior mean towards the data mean.")
+    c2: Moderate | None = Field(None, description="ai2gmm: Wishart degrees of the prior scale, above d; d + 2.")
+    alpha0: Moderate | None = Field(None, description="ai2gmm: gamma shape of kappa0; 0.2 d + 1.")
+    beta0: Moderate | None = Field(None, description="ai2gmm: gamma rate of kappa0; 2 d.")
+    alpha1: Moderate | None = Field(None, description="ai2gmm: gamma shape of kappa1; d + 1.")
+    beta1: Moderate | None = Field(None, description="ai2gmm: gamma rate of kappa1; 2 d.")
     kappa1_at_least_kappa0: bool = Field(
         False,
         description="ai2gmm: components may not scatter more about their class than classes about the whole.",

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gibbsite import kernels, statistics
 from gibbsite.components import Components
+from gibbsite.errors import GibbsiteError
 from gibbsite.statistics import Integers, Statistics
 
 NOBODY = np.uint64(2**64 - 1)
@@ -129,6 +130,11 @@ def draw_labels(tile: Tile, task: Pass) -> Integers:
     keys = (task.key, task.order_key)
     step = np.float32(task.step)
     kernels.indicate(tile.feature, tile.known, tile.first, keys, step, task.components.lanes(), order, label)
+    if (label < 0).any():
+        raise GibbsiteError(
+            f"pixel {tile.first + int(np.argmin(label))} fits no component: the odds are not numbers; "
+            "bring the settings of fit nearer to their defaults"
+        )
     if task.anchors is not None:
         is_here = (task.anchors.rank >= tile.first) & (task.anchors.rank < tile.stop)
         label[task.anchors.rank[is_here] - tile.first] = np.flatnonzero(is_here)

@@ -168,7 +168,7 @@ def _choose(score, i, low, high, u):
 
 @njit(nogil=True, cache=True)
 def indicate(feature, known, first_rank, keys, step, components, anchor_order, label):
-    """Draw the component of every pixel into `label`.
+    """Draw the component of every pixel into `label`; -1 where the scores are not numbers.
 
     A labelled pixel draws among its own class's components, and a pixel only among components whose anchor comes before
     it in this sweep's random order (`tiles.Anchors` says why). feature (n, d) int16; known (n,) class index or -1;
@@ -209,11 +209,14 @@ def indicate(feature, known, first_rank, keys, step, components, anchor_order, l
                 chosen = _choose(score, i, low, high, _uniform(bits))
             # Drawing again without what was refused is drawing among what is allowed. Refusals are rare: only small
             # components have late anchors.
-            while anchor_order[chosen] > order:
+            n_refused = 0
+            while anchor_order[chosen] > order and n_refused < high - low:
                 score[chosen, i] = -np.inf
                 bits = _hash(bits, rank)
                 chosen = _choose(score, i, low, high, _uniform(bits))
-            label[first + i] = chosen
+                n_refused += 1
+            # There is always one it may choose, unless the scores are not numbers.
+            label[first + i] = chosen if n_refused < high - low else -1
 
 
 @njit(nogil=True, cache=True)
