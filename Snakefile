@@ -10,7 +10,7 @@ from snakemake.logging import logger
 from snakemake.utils import min_version, validate
 
 from gibbsite.errors import GibbsiteError
-from gibbsite.scenes import read_scenes
+from gibbsite.scenes import check_files, read_scenes
 from gibbsite.settings import validate as check_settings
 
 min_version("9.0")
@@ -23,8 +23,13 @@ configfile: "config/config.yaml"
 try:
     config.update(check_settings(config, "config").model_dump(mode="json"))
     SCENES = read_scenes(Path(config["scenes"]))
+    check_files(Path(config["scenes"]), SCENES, config["simulate"]["folder"])
 except GibbsiteError as error:
-    raise WorkflowError(str(error))
+    is_nested = any(
+        isinstance(given, dict) for given in workflow.config_settings.config.values()
+    )
+    hint = "; --config passes nested keys on as text: use --configfile for them"
+    raise WorkflowError(f"{error}{hint if is_nested else ''}")
 validate(config, "workflow/schemas/config.schema.json")
 if not SCENES:
     logger.warning(

@@ -84,6 +84,10 @@ class Run:
         return self.folder / "labels" / f"{self.scene}.zarr"
 
     @property
+    def truth(self) -> Path:
+        return self.folder / "truths" / f"{self.scene}.zarr"
+
+    @property
     def chain(self) -> Path:
         return self.folder / "chains" / "1.zarr"
 
@@ -136,12 +140,13 @@ class Run:
                 "products", "--class-map", self.layer("class"), "--probability", self.layer("probability"),
                 "--model", self.model, "--out-dir", out.folder / "products",
             ],
-            "evaluate": [
-                "evaluate", *mapped, "--truths", self.observation / "mtr3_truth.tif", "--labels", self.labels,
-                "--out", out.evaluation,
+            "truth": [
+                "truth", "--cube", self.cube, "--labels", self.labels,
+                "--raster", self.observation / "mtr3_truth.tif", "--out", out.truth,
             ],
+            "evaluate": ["evaluate", *mapped, "--truths", self.truth, "--out", out.evaluation],
             "report": [
-                "report", *mapped, "--chains", self.chain, "--cubes", self.cube, "--spectra", self.spectra,
-                "--evaluation", self.evaluation, "--out", out.folder / "report.html",
+                "report", *mapped, "--chains", self.chain, "--cubes", self.cube, "--labels", self.labels,
+                "--spectra", self.spectra, "--evaluation", self.evaluation, "--out", out.folder / "report.html",
             ],
         }[step]  # fmt: skip

@@ -11,6 +11,9 @@ from gibbsite.tiles import Tile
 
 STEP = 2.0**-10
 
+Partition = frozenset[frozenset[frozenset[int]]]
+"""Classes of components of pixels."""
+
 
 def prior(n_features: int, **changes: Any) -> Prior:
     """A prior without any symmetry."""
@@ -63,3 +66,17 @@ def state_of(pixels: Tile, label: np.ndarray, class_of: np.ndarray, chosen: Rule
     task = start.first_pass(None, chosen)
     reply = tiles.answer(pixels, label.astype(np.int64), len(class_of), task)
     return start.state_of(reply, class_of, int(class_of.max()) + 1, given)
+
+
+def state_from(partition: Partition, pixels: Tile, chosen: Rules, given: Prior) -> State:
+    """The state of a partition; a class with labelled pixels is the known class they name."""
+    named = {frozenset(members): max(int(pixels.known[i]) for c in members for i in c) for members in partition}
+    new = sorted((members for members in partition if named[members] < 0), key=lambda one: min(map(min, one)))
+    index = {members: k for members, k in named.items() if k >= 0}
+    index |= {members: chosen.n_known + k for k, members in enumerate(new)}
+    label, class_of = np.empty(len(pixels.feature), np.int64), []
+    for members, k in sorted(index.items(), key=lambda item: item[1]):
+        for component in sorted(members, key=min):
+            label[list(component)] = len(class_of)
+            class_of.append(k)
+    return state_of(pixels, label, np.array(class_of), chosen, given)

@@ -52,8 +52,9 @@ def map_scene(run: Run, seed: int) -> None:
     for step in ("basis", "features", "labels", "fit", "select", "map"):
         assert gibbsite(*run.words(step, run), settings=settings) == 0, step
     truth = run.observation / f"{run.scene}_truth.tif"
-    words = ["--maps", run.layer("class"), "--model", run.model, "--truths", truth, "--labels", run.labels]
-    assert gibbsite("evaluate", *words, "--out", run.evaluation, settings=settings) == 0
+    words = ["--cube", run.cube, "--labels", run.labels, "--raster", truth, "--out", run.truth]
+    assert gibbsite("truth", *words, settings=settings) == 0
+    assert gibbsite(*run.words("evaluate", run), settings=settings) == 0
 
 
 def map_pair(folder: Path, seed: int) -> Pair:

@@ -24,8 +24,9 @@ def sampled() -> tuple[Chain, Pins, Tile, np.ndarray]:
     known = np.where((np.arange(N_PIXELS) % 4 == 0) & (label < 2), label, -1).astype(np.int16)
     labelled = Tile(0, pixels.feature[known >= 0], known[known >= 0])
     chosen = rules(N_PIXELS, n_known=2, birth_block=200, class_rule="predictive")
-    learnt = start.learn_labelled(labelled, chosen, prior(3), 5)
-    pins = start.find_pins(labelled, learnt, chosen, 0.2)
+    learnt = start.learn(labelled, chosen, prior(3), 5, 0.2)
+    pins = learnt.pins
+    assert pins is not None
     pixels = pins.apply(Tile(0, pixels.feature, known))
     reads = (lambda task: tiles.tally(pixels, task), pixels.part)
     first = start.first_state(learnt, chosen, prior(3), 10, reads)

@@ -11,7 +11,7 @@ import pytest
 
 from command_line import BIN, TOY, Run, environment, gibbsite, typed
 from gibbsite import __version__, settings
-from gibbsite.cli import STEPS
+from gibbsite.cli import GRACE, STEPS
 from gibbsite.errors import GibbsiteError, SettingsError
 
 HELP_IN_A_NEW_PROCESS = """
@@ -147,28 +147,76 @@ def fitted(tmp_path_factory) -> Run:
     return run
 
 
-@pytest.mark.parametrize("kind", ["local", "none"])
-def test_fit_ended_by_sigterm_exits_130_and_leaves_the_earlier_chain(kind, fitted):
-    run = fitted
-    before = {path: path.read_bytes() for path in run.chain.rglob("*") if path.is_file()}
-    endless = {"fit": TOY["fit"] | {"sweeps": 10**6}, "cluster": {"kind": kind}}
-    process = subprocess.Popen(
-        [BIN / "gibbsite", *map(str, run.words("fit", run)), "--settings", json.dumps(endless)],
-        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
-    )  # fmt: skip
+def ended(command: list[str], busy: str, number: signal.Signals) -> tuple[int, float, list[str]]:
+    """Exit code, seconds and last words of a command that gets a signal after it said `busy` on stderr."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
     try:
         assert process.stderr is not None
-        assert any("sweep 1/" in line for line in process.stderr), "fit ended before its first sweep"
-        time.sleep(0.2)
-        process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=30)[1]
+        assert any(busy in line for line in process.stderr), "the command ended before it was busy"
+        time.sleep(0.3)
+        sent = time.monotonic()
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[1]
+        return process.returncode, time.monotonic() - sent, said.splitlines()
     finally:
         process.kill()
-    assert process.returncode == 130, said
-    assert said.splitlines()[-1] == "gibbsite: error: interrupted; nothing half-written was left"
-    assert "Traceback" not in said
+
+
+SOON = GRACE + 5.0
+"""Seconds; those beyond the grace are for a machine that does other things too."""
+
+
+@pytest.mark.parametrize(
+    ("cluster", "number", "code"),
+    [
+        ({"kind": "local"}, signal.SIGTERM, 143),
+        ({"kind": "none"}, signal.SIGINT, 130),
+        pytest.param({"kind": "local", "workers": 2}, signal.SIGTERM, 143, marks=pytest.mark.cluster),
+    ],
+)
+def test_an_interrupted_fit_ends_soon_and_leaves_the_earlier_chain(cluster, number, code, fitted):
+    run = fitted
+    before = {path: path.read_bytes() for path in run.chain.rglob("*") if path.is_file()}
+    endless = {"fit": TOY["fit"] | {"sweeps": 10**6}, "cluster": cluster}
+    command = [str(BIN / "gibbsite"), *map(str, run.words("fit", run)), "--settings", json.dumps(endless)]
+    found, seconds, said = ended(command, "sweep 1/", number)
+    assert found == code, said
+    assert seconds < SOON
+    assert said[-1] == "gibbsite: error: interrupted; nothing half-written was left"
+    assert not [line for line in said if "Traceback" in line]
     assert {path: path.read_bytes() for path in run.chain.rglob("*") if path.is_file()} == before
     assert [path.name for path in run.chain.parent.iterdir()] == [run.chain.name]
+
+
+BUSY = """
+import hashlib, sys
+from concurrent.futures import ThreadPoolExecutor
+from gibbsite import cli, store
+from gibbsite.steps import simulate
+
+def kernel():  # minutes without an instruction of Python, and without its lock, like a kernel of numba
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2 * 10**8)
+
+def run(args, settings):
+    with store.writing_together(args.out) as part, store.writing(args.out / "one.txt") as one:
+        (part / "other.txt").write_text("half")
+        one.write_text("half")
+        print("busy", file=sys.stderr, flush=True)
+        {how}
+
+simulate.run = run
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("how", ["kernel()", "ThreadPoolExecutor(1).submit(kernel).result()"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_busy_kernel_does_not_keep_an_interrupted_step_alive(how, number, code, tmp_path):
+    command = [sys.executable, "-c", BUSY.format(how=how), "simulate", "--out", str(tmp_path / "out")]
+    found, seconds, said = ended(command, "busy", number)
+    assert (found, said) == (code, ["gibbsite: error: interrupted; nothing half-written was left"])
+    assert seconds < SOON
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 # ---------------------------------------------------------------------------------------------------- settings
@@ -197,6 +245,26 @@ def test_settings_come_from_a_file_from_inline_json_and_from_several(tmp_path):
     assert merged.fit == settings.Fit(alpha=2), "a later section replaces the earlier one whole"
 
 
+@pytest.mark.parametrize("number", ["1e-05", "1E-5", "1.0e-5", "+1.e-5", "100e-7", ".1e-4"])
+def test_powers_of_ten_are_numbers_in_files_and_inline(number, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"fit:\n  alpha: {number}\n  degrees: {number}\ningest:\n  valid_range: [{number}, 1e0]\n")
+    assert settings.load([str(path)]).fit == settings.Fit(alpha=1e-5, degrees=1e-5)
+    assert settings.load([str(path)]).ingest.valid_range == (1e-5, 1.0)
+
+
+def test_what_json_writes_inline_json_reads():
+    given = {"fit": {"alpha": 1e-05, "gamma": 1e16 / 1e9}}
+    assert "1e-05" in json.dumps(given), "else this test shows nothing"
+    assert settings.load([json.dumps(given)]).fit == settings.Fit(alpha=1e-05, gamma=1e7)
+
+
+def test_inline_settings_that_are_no_json_are_refused():
+    text = refusal("{fit: {sweeps: 3}}")
+    assert text.startswith("--settings: not valid JSON (Expecting property name enclosed in double quotes")
+    assert text.endswith("put names and words in double quotes")
+
+
 def test_an_empty_settings_file_changes_nothing(tmp_path):
     path = tmp_path / "empty.yaml"
     path.write_text("# nothing yet\n")
@@ -210,6 +278,9 @@ def test_an_empty_settings_file_changes_nothing(tmp_path):
         pytest.param("fits: {}", "'fits'", "unknown key", "fit, select", id="unknown section"),
         pytest.param("fit: {sweeps: many}", "fit.sweeps", "'many'", "valid integer", id="word for a number"),
         pytest.param("fit: {sweeps: '7'}", "fit.sweeps", "'7'", "valid integer", id="number in quotes"),
+        pytest.param("fit: {alpha: '0.5'}", "fit.alpha", "'0.5'", "valid number", id="share in quotes"),
+        pytest.param("fit: {sweeps: 1e2}", "fit.sweeps", "'1e2'", "valid integer", id="power for a count"),
+        pytest.param("fit: {alpha: 1e-5.2}", "fit.alpha", "'1e-5.2'", "valid number", id="power of a share"),
         pytest.param("fit: {sweeps: 2.5}", "fit.sweeps", "2.5", "valid integer", id="part of a sweep"),
         pytest.param("fit: {sweeps: true}", "fit.sweeps", "True", "valid integer", id="claim for a number"),
         pytest.param("fit: {sweeps: null}", "fit.sweeps", "None", "valid integer", id="no value"),
@@ -226,9 +297,11 @@ def test_an_empty_settings_file_changes_nothing(tmp_path):
         pytest.param("seed: -1", "seed:", "-1", "greater than or equal to 0", id="negative seed"),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_was_found_and_what_is_allowed(given, named, found, allowed):
-    text = refusal("{" + given + "}")
-    assert text.startswith("--settings: ")
+def test_a_wrong_setting_is_named_with_what_was_found_and_what_is_allowed(given, named, found, allowed, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(given)
+    text = refusal(str(path))
+    assert text.startswith(f"{path}: ")
     assert named in text
     assert found in text
     assert allowed in text

@@ -32,10 +32,10 @@ class Reader:
 
 def run_chain(settings: Cluster, sweeps: int = 8, watch: Callable[[int], None] = int) -> Chain:
     read = Reader()
-    chosen = rules(N_PIXELS, n_known=2, birth_block=300, class_rule="predictive")
+    chosen = rules(N_PIXELS, n_known=2, birth_block=300, class_rule="reach", is_bound=False, split_every=2)
     is_known = read.pixels.known >= 0
     labelled = Tile(0, read.pixels.feature[is_known], read.pixels.known[is_known])
-    learnt = start.learn_labelled(labelled, chosen, prior(3), 3)
+    learnt = start.learn(labelled, chosen, prior(3), 3, 0.0)
     with cluster.holding_tiles(read, N_PIXELS, settings) as reduce_tiles:
         reads = (reduce_tiles, read)
         state = start.first_state(learnt, chosen, prior(3), 12, reads)

@@ -12,11 +12,12 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import oracles
 import strategies
-from gibbsite import evaluate, raster, store
+from gibbsite import evaluate, raster, store, truth
 from gibbsite.errors import GibbsiteError
 from gibbsite.scene import Grid
 from gibbsite.settings import Settings
 from gibbsite.steps import evaluate as evaluate_step
+from gibbsite.truth import HELD_OUT, RASTER, Truth
 
 CLASSES = [
     {"code": 1, "name": "alunite", "is_known": True, "colour": "#aa0000"},
@@ -113,18 +114,13 @@ def test_rand_index_holds_for_more_pairs_than_int64_products_can():
 # The step
 
 
-def write_inputs(folder: Path, code: np.ndarray, truth: np.ndarray, role: np.ndarray, scene: str = "s") -> dict:
-    """Map, truth, labels and model on disk; the paths by flag."""
+def write_inputs(folder: Path, code: np.ndarray, known: np.ndarray, scene: str = "s", source: str = RASTER) -> dict:
+    """Map, truth and model on disk; the paths by flag."""
     folder.mkdir(exist_ok=True)
-    paths = {"maps": folder / f"{scene}_class.tif", "truths": folder / f"{scene}_truth.tif",
-             "labels": folder / f"{scene}.zarr"}  # fmt: skip
-    grid = Grid(*code.shape)
-    raster.write_class_map(paths["maps"], grid, CLASSES, [(0, code)])
-    names = ["gypsum", "olivine", "kieserite", "alunite"]
-    truths = [{"code": i + 1, "name": name, "colour": "#111111"} for i, name in enumerate(names)]
-    raster.write_class_map(paths["truths"], Grid(*truth.shape), truths, [(0, truth)])
-    with store.create(paths["labels"], "labels", scene=scene, class_names=[], observed=[]) as group:
-        store.add_array(group, "role", ("y", "x"), role)
+    paths = {"maps": folder / f"{scene}_class.tif", "truths": folder / f"{scene}.zarr"}
+    raster.write_class_map(paths["maps"], Grid(*code.shape), CLASSES, [(0, code)])
+    files = ({"name": f"{scene}.tif", "sha256": "ab" * 32, "bytes": 7},) if source == RASTER else ()
+    truth.write(paths["truths"], Truth(scene, source, ("alunite", "gypsum", "kieserite", "olivine"), known, files))
     if not (folder / "model.zarr").exists():
         with store.create(folder / "model.zarr", "model", classes=CLASSES):
             pass
@@ -132,28 +128,27 @@ def write_inputs(folder: Path, code: np.ndarray, truth: np.ndarray, role: np.nda
 
 
 def run(folder: Path, *scenes: dict) -> dict:
-    flags = {name: [scene[name] for scene in scenes] for name in ("maps", "truths", "labels")}
+    flags = {name: [scene[name] for scene in scenes] for name in ("maps", "truths")}
     out = folder / "evaluation.json"
     evaluate_step.run(argparse.Namespace(**flags, model=folder / "model.zarr", out=out), Settings())
     return json.loads(out.read_text())
 
 
-def hand_made_scene(seed: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Map, truth and role that give HAND_MADE, in a lopsided scene padded with pixels that must not count."""
-    number = [4, 2, 3, 1]  # truth values of alunite, olivine, kieserite, gypsum
+def hand_made_scene(seed: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Map and truth that give HAND_MADE, in a lopsided scene padded with pixels that must not count."""
+    row_of = [0, 3, 2, 1]  # alunite, olivine, kieserite, gypsum among the sorted names
     cells = [
-        (number[row], column + 1) for row, column in np.ndindex(HAND_MADE.shape) for _ in range(HAND_MADE[row, column])
+        (row_of[row], column + 1) for row, column in np.ndindex(HAND_MADE.shape) for _ in range(HAND_MADE[row, column])
     ]
     n_pixels = GRID.height * GRID.width
-    padding = [(0, 3, 0), (2, 0, 0), (2, 1, 1)]  # no truth; not mapped; trained on
-    rows = [(truth, code, 2) for truth, code in cells]
-    rows += [padding[index % 3] for index in range(n_pixels - len(rows))]
+    padding = [(-1, 3), (3, 0)]  # not scored; not mapped
+    rows = cells + [padding[index % 2] for index in range(n_pixels - len(cells))]
     order = np.random.Generator(np.random.Philox(key=seed)).permutation(n_pixels)
-    truth, code, role = np.array(rows)[order].T.reshape(3, GRID.height, GRID.width)
-    return code.astype(np.uint16), truth.astype(np.uint8), role.astype(np.uint8)
+    known, code = np.array(rows)[order].T.reshape(2, GRID.height, GRID.width)
+    return code.astype(np.uint16), known.astype(np.int16)
 
 
-def test_step_scores_held_out_pixels_only(tmp_path):
+def test_step_scores_pixels_with_a_truth_and_a_mapped_class(tmp_path):
     found = run(tmp_path, write_inputs(tmp_path, *hand_made_scene()))
     by_name = {item["name"]: item for item in found["classes"]}
     assert found["truth_names"] == ["alunite", "gypsum", "kieserite", "olivine"]
@@ -174,16 +169,33 @@ def test_step_scores_held_out_pixels_only(tmp_path):
     assert 0 < found["nmi"] < 1
 
 
-def test_two_scenes_are_scored_as_one(tmp_path):
+def test_two_scenes_are_scored_as_one_and_the_source_of_each_is_told(tmp_path):
     first = write_inputs(tmp_path, *hand_made_scene(), scene="a")
-    second = write_inputs(tmp_path, *hand_made_scene(seed=9), scene="b")
-    assert run(tmp_path, first, second)["confusion"] == (2 * HAND_MADE[[0, 3, 2, 1]]).tolist()
+    second = write_inputs(tmp_path, *hand_made_scene(seed=9), scene="b", source=HELD_OUT)
+    found = run(tmp_path, first, second)
+    assert found["confusion"] == (2 * HAND_MADE[[0, 3, 2, 1]]).tolist()
+    files = [{"name": "a.tif", "sha256": "ab" * 32, "bytes": 7}]
+    assert found["scored"] == [
+        {"scene": "a", "source": "truth raster", "n_pixels": int(HAND_MADE.sum()), "files": files},
+        {"scene": "b", "source": "held-out labels", "n_pixels": int(HAND_MADE.sum()), "files": []},
+    ]
+
+
+def test_a_scene_without_anything_held_out_adds_nothing(tmp_path):
+    first = write_inputs(tmp_path, *hand_made_scene(), scene="a")
+    code, known = hand_made_scene()
+    second = write_inputs(tmp_path, code, np.full_like(known, -1), scene="b", source=HELD_OUT)
+    assert run(tmp_path, first, second)["confusion"] == run(tmp_path, first)["confusion"]
+    nothing = run(tmp_path, second)
+    assert nothing["n_pixels"] == 0
+    assert nothing["mean_f1"] is nothing["ari"] is nothing["nmi"] is None
+    assert nothing["classes"] == nothing["truth_names"] == []
 
 
 def test_truth_classes_without_a_scored_pixel_do_not_count(tmp_path):
-    code, truth, role = hand_made_scene()
-    truth[truth == 1] = 0
-    found = run(tmp_path, write_inputs(tmp_path, code, truth, role))
+    code, known = hand_made_scene()
+    known[known == 1] = -1
+    found = run(tmp_path, write_inputs(tmp_path, code, known))
     assert found["truth_names"] == ["alunite", "kieserite", "olivine"]
     assert found["mean_f1"] == pytest.approx((60 / 82 + 100 / 185 + 1 / 3) / 3)
 
@@ -197,56 +209,33 @@ def refusal(folder: Path, *scenes: dict) -> str:
 
 
 def test_truth_of_other_shape_is_refused(tmp_path):
-    code, truth, role = hand_made_scene()
-    paths = write_inputs(tmp_path, code, np.ascontiguousarray(truth.T), role)
-    message = refusal(tmp_path, paths)
-    assert "s_truth.tif: 7 × 31 pixels, but the map" in message
-    assert "has 31 × 7" in message
+    code, known = hand_made_scene()
+    message = refusal(tmp_path, write_inputs(tmp_path, code, np.ascontiguousarray(known.T)))
+    assert "s_class.tif: 31 × 7 pixels stand beside the truth of scene 's' with 7 × 31" in message
 
 
-def test_labels_of_other_shape_are_refused(tmp_path):
-    code, truth, role = hand_made_scene()
-    assert "s.zarr: 30 × 7 pixels" in refusal(tmp_path, write_inputs(tmp_path, code, truth, role[1:]))
-
-
-def test_labels_of_another_scene_are_refused(tmp_path):
+def test_truth_of_another_scene_is_refused(tmp_path):
     first = write_inputs(tmp_path, *hand_made_scene(), scene="a")
     second = write_inputs(tmp_path, *hand_made_scene(), scene="b")
-    swapped = first | {"labels": second["labels"]}
-    assert "labels of scene 'b' stand beside the map" in refusal(tmp_path, swapped)
+    assert "stand beside the truth of scene 'b'" in refusal(tmp_path, first | {"truths": second["truths"]})
 
 
 def test_unequal_numbers_of_files_are_refused(tmp_path):
     paths = write_inputs(tmp_path, *hand_made_scene())
     flags = argparse.Namespace(
-        maps=[paths["maps"]] * 2, truths=[paths["truths"]], labels=[paths["labels"]],
-        model=tmp_path / "model.zarr", out=tmp_path / "evaluation.json",
-    )  # fmt: skip
-    with pytest.raises(GibbsiteError, match="found 2 --maps, 1 --truths and 1 --labels"):
+        maps=[paths["maps"]] * 2, truths=[paths["truths"]], model=tmp_path / "model.zarr", out=tmp_path / "out.json"
+    )
+    with pytest.raises(GibbsiteError, match="found 2 --maps and 1 --truths"):
         evaluate_step.run(flags, Settings())
 
 
-def test_truth_without_names_is_refused(tmp_path):
-    code, truth, role = hand_made_scene()
-    paths = write_inputs(tmp_path, code, truth, role)
-    raster.write_class_map(paths["truths"], GRID, [], [(0, truth.astype(np.uint16))])
-    assert "no tag CLASS_<value>" in refusal(tmp_path, paths)
-
-
 def test_a_map_of_another_model_is_refused(tmp_path):
-    code, truth, role = hand_made_scene()
+    code, known = hand_made_scene()
     code[code == 2] = 9
-    assert "value 9 belongs to no class; expected 1, 2, 3, 4" in refusal(
-        tmp_path, write_inputs(tmp_path, code, truth, role)
-    )
-
-
-def test_nothing_to_score_is_refused(tmp_path):
-    code, truth, role = hand_made_scene()
-    assert "no pixel to score" in refusal(tmp_path, write_inputs(tmp_path, code, np.zeros_like(truth), role))
+    assert "value 9 belongs to no class; expected 1, 2, 3, 4" in refusal(tmp_path, write_inputs(tmp_path, code, known))
 
 
 def test_missing_files_are_refused(tmp_path):
     paths = write_inputs(tmp_path, *hand_made_scene())
     assert "nowhere.tif: no such file" in refusal(tmp_path, paths | {"maps": tmp_path / "nowhere.tif"})
-    assert "no such labels store" in refusal(tmp_path, paths | {"labels": tmp_path / "nowhere.zarr"})
+    assert "no such truth store" in refusal(tmp_path, paths | {"truths": tmp_path / "nowhere.zarr"})

@@ -98,9 +98,9 @@ def test_fill_is_no_data_even_when_it_lies_in_the_valid_range(tmp_path: Path) ->
 
 
 def test_the_valid_range_comes_from_the_settings(tmp_path: Path) -> None:
-    cube = ingest_cube(write_trr3(tmp_path), valid_range=(0.0, 0.2), max_bad_bands=1.0)
+    cube = ingest_cube(write_trr3(tmp_path), valid_range=(0.0, 0.3), max_bad_bands=1.0)
     values = cube["reflectance"].values
-    assert np.nanmax(values) <= 0.2
+    assert np.nanmax(values) <= np.float32(0.3)
     assert np.isfinite(values).any()
 
 
@@ -288,6 +288,29 @@ def test_cubes_without_a_usable_pixel_are_refused(tmp_path: Path) -> None:
     pixels[:, :, 2:200] = np.where(np.arange(12)[None, :, None] < 6, FILL, pixels[:, :, 2:200])
     pixels[:, :, 200:] = np.where(np.arange(12)[None, :, None] >= 6, FILL, pixels[:, :, 200:])
     refused(write_trr3(tmp_path, pixels=pixels), "no pixel has 95% of its good bands")
+
+
+def unscaled_cube(folder: Path, **fields: str) -> Path:
+    """A cube of integers 0 to 9000 whose header may forget the scale; 2 of its 7 bands are dark."""
+    stored = np.random.default_rng(1).integers(500, 9000, (40, 6, 7))
+    stored[:, :, [2, 5]] = np.random.default_rng(2).integers(0, 2, (40, 6, 2))
+    wavelength = {"wavelength": "{0.9, 0.7, 0.8, 1.1, 1.0, 1.2, 1.3}"}
+    return write_envi(folder, "field", stored, interleave="bip", dtype=">i2", **wavelength, **fields)
+
+
+def test_a_cube_whose_scale_is_missing_is_refused_with_its_range(tmp_path: Path) -> None:
+    refused(
+        unscaled_cube(tmp_path),
+        r"ingest.valid_range \[-0.05, 1.5\] leaves out 71% of its bands or values, which run from 0 to 8\d\d\d .*"
+        "'reflectance scale factor = 10000', or set ingest.valid_range",
+    )
+    assert ingest_cube(unscaled_cube(tmp_path, reflectance_scale_factor="10000"))["good_band"].values.all()
+    assert ingest_cube(unscaled_cube(tmp_path), valid_range=(0.0, 10000.0))["good_band"].values.all()
+
+
+def test_bands_that_are_mostly_out_of_range_are_refused_even_where_no_band_is_garbage(tmp_path: Path) -> None:
+    pixels = trr3_pixels()
+    refused(write_trr3(tmp_path, pixels=pixels + 2.0), r"leaves out 100% of its bands or values, which run from 2\.")
 
 
 def test_the_real_all_fill_cube_is_refused(shared_data: Path, tmp_path: Path) -> None:

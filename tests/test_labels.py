@@ -1,6 +1,7 @@
 """Labels: polygons and rasters, map and sensor space, the split, and each wrong input with its one line."""
 
 import argparse
+import hashlib
 import logging
 import warnings
 from pathlib import Path
@@ -116,7 +117,33 @@ def test_polygons_and_raster_give_the_same_known_classes(tmp_path):
     from_polygons = run(cube, tmp_path / "shapes.gpkg")
     assert (from_raster[0] == from_polygons[0]).all()
     assert (from_raster[1] == from_polygons[1]).all()
-    assert from_raster[2] == from_polygons[2]
+    assert from_raster[2] | {"files": []} == from_polygons[2] | {"files": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "others"), [("shapes.gpkg", ()), ("SHAPES.shp", (".cpg", ".dbf", ".prj", ".shx")), ("classes.tif", ())]
+)
+def test_the_store_names_the_label_files_with_their_hash(tmp_path, name, others):
+    path = tmp_path / name
+    write_raster(path, *raster_of_rectangles()) if path.suffix == ".tif" else frame().to_file(path)
+    (tmp_path / "SHAPES.txt").write_text("notes")
+    _, _, facts = run(write_map_cube(tmp_path), path)
+    expected = [path, *(path.with_suffix(suffix) for suffix in others)]
+    found = {item["name"]: (item["sha256"], item["bytes"]) for item in facts["files"]}
+    assert facts["files"][0]["name"] == name
+    assert found == {
+        file.name: (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_size) for file in expected
+    }
+
+
+def test_no_labels_have_no_files(tmp_path):
+    assert run(write_map_cube(tmp_path), None)[2]["files"] == []
+
+
+def test_a_file_that_is_neither_polygons_nor_raster_is_refused_in_the_users_words(tmp_path):
+    (tmp_path / "labels.docx").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(InputError, match=r"not a raster that GDAL reads; expected label polygons .* or a class raster"):
+        run(write_map_cube(tmp_path), tmp_path / "labels.docx")
 
 
 def test_sensor_space_and_map_space_give_the_same_known_classes(tmp_path):

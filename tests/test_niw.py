@@ -111,20 +111,6 @@ def test_posterior_is_that_of_direct_simulation() -> None:
     assert abs(simulated - niw.posterior(sums, given_prior).mean[0, 0]) < 4 * spread
 
 
-def test_component_predictive_is_exact_for_one_pixel_and_a_bound_for_more() -> None:
-    given_prior = prior(2)
-    class_pixels = np.random.default_rng(1).normal(size=(9, 2))
-    component = np.random.default_rng(2).normal(size=(6, 2)) + 1.0
-    sums = niw.class_sums(niw.component_sums(moments_of([class_pixels]), given_prior), np.zeros(1, int), 1)
-    known_class = niw.posterior(sums, given_prior)
-    each = sum(float(niw.log_predictive(x, known_class, given_prior.spread)[0]) for x in component)
-    together = niw.log_predictive_of_component(moments_of([component]), known_class, given_prior.spread)[0]
-    alone = niw.log_predictive_of_component(moments_of([component[:1]]), known_class, given_prior.spread)[0]
-    np.testing.assert_allclose(alone, niw.log_predictive(component[0], known_class, given_prior.spread)[0])
-    assert together <= each
-    assert together > each - 1.0
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
 def test_partition_prior_sums_to_one(n: int) -> None:
     from oracles import two_level_partitions

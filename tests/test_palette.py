@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from gibbsite.palette import class_colours, ink, seen_colours
+from gibbsite.palette import N_WARM, class_colours, ink, seen_colours
 
 
 @pytest.mark.parametrize(("n_known", "n_new"), [(0, 0), (1, 0), (0, 1), (7, 3), (40, 25), (300, 20), (2, 150)])
@@ -34,11 +34,19 @@ def test_colour_blind_eyes_tell_the_first_classes_apart() -> None:
     assert distance.min() > 0.05
 
 
-def test_discovered_classes_are_warm_and_vivid_and_known_ones_are_not() -> None:
-    _, a, b = seen_colours(class_colours(20, 20))[0].T
+def test_twenty_discovered_classes_are_told_apart() -> None:
+    """Three colours of four are at least four steps from their nearest, to normal eyes; warm ones alone are three."""
+    seen = seen_colours(class_colours(6, 20))[0]
+    distance = np.linalg.norm(seen[:, None] - seen, axis=-1) + np.diag(np.full(26, np.inf))
+    assert np.quantile(distance.min(axis=0), 0.25) > 0.08
+
+
+def test_the_largest_discovered_classes_are_warm_and_vivid_and_known_ones_are_not() -> None:
+    colours = class_colours(20, 20)
+    _, a, b = seen_colours(colours[: 20 + N_WARM])[0].T
     chroma, hue = np.hypot(a, b), np.degrees(np.arctan2(b, a))
     is_loud = (chroma > 0.14) & (hue > -36) & (hue < 93)
-    assert is_loud.tolist() == [False] * 20 + [True] * 20
+    assert is_loud.tolist() == [False] * 20 + [True] * N_WARM
 
 
 @pytest.mark.parametrize("colour", [*class_colours(12, 12), "#ffffff", "#ffff00"])

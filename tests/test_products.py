@@ -3,6 +3,8 @@
 import argparse
 import csv
 import hashlib
+import logging
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -79,11 +81,38 @@ def test_table_and_polygons_add_up_to_the_map(results: Results, folder: Path, sc
         assert int(row["n_pixels"]) == own.sum()
         assert float(row["mean_probability"]) == pytest.approx(float(probability[own].mean()), abs=1e-4)
         assert int(row["n_polygons"]) == (frame["code"] == int(row["code"])).sum()
+        assert 0 < int(row["n_speck_pixels"]) < own.sum()
     assert sum(float(row["share"]) for row in table) == pytest.approx(1.0, abs=1e-5)
     assert frame["n_pixels"].sum() == (code > 0).sum()
     assert frame["n_pixels"].min() >= 4, "patches below min_polygon_pixels are merged"
     assert_allclose(frame["area_m2"].sum(), sum(float(row["area_m2"]) for row in table), rtol=1e-6)
     assert frame.is_valid.all()
+
+
+def test_a_class_too_small_for_a_polygon_is_told_in_table_and_log(
+    results: Results, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    code = np.full((20, 31), 1, np.uint16)
+    code[5, 5:8], code[9:11, 3:5], code[9, 20] = 3, 4, 4
+    grid = raster.read_grid(results.layer("frt0000aaaa", "class"))
+    grid = replace(grid, height=20, width=31)
+    raster.write_class_map(tmp_path / "s_class.tif", grid, results.classes, [(0, code)])
+    raster.write_layer(tmp_path / "s_probability.tif", grid, [(0, np.ones(code.shape, np.float32))], "probability")
+    args = argparse.Namespace(
+        class_map=tmp_path / "s_class.tif",
+        probability=tmp_path / "s_probability.tif",
+        model=results.model,
+        out_dir=tmp_path / "out",
+    )
+    with caplog.at_level(logging.INFO):
+        step.run(args, Settings())
+    assert "no polygon of olivine: no patch of products.min_polygon_pixels (4)" in caplog.text
+    with (tmp_path / "out" / "s_classes.csv").open(encoding="utf-8", newline="") as file:
+        table = {row["name"]: row for row in csv.DictReader(file)}
+    found = {name: (int(row["n_polygons"]), int(row["n_speck_pixels"])) for name, row in table.items()}
+    assert (found["olivine"], found["ulexit (Ätna)"], found["new-1"]) == ((0, 3), (1, 1), (0, 0))
+    frame = gpd.read_file(tmp_path / "out" / "s_classes.gpkg")
+    assert "olivine" not in set(frame["name"])
 
 
 def test_areas_of_a_map_scene_are_pixels_times_pixel_size(folder: Path) -> None:

@@ -174,12 +174,18 @@ def matches(pattern: re.Pattern[str]) -> list[str]:
 
 FLOOR = {"__init__", "errors", "settings"}
 """What every module may import."""
-MATHS = {"statistics", "niw", "kernels", "features", "streams", "clean", "crism", "evaluate", "palette", "spectra"}
-SAMPLER = {"gibbs", "moves", "hyper", "maps", "start", "state", "tiles", "components", "sampling", "plan"}
+MATHS = {
+    *("statistics", "niw", "kernels", "features", "streams", "diagnostics"),
+    *("clean", "crism", "evaluate", "palette", "spectra"),
+}
+SAMPLER = {
+    *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "start", "state", "tiles", "components"),
+    *("sampling", "plan"),
+}
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
     *("pds", "envi", "image", "ddr", "wavelength", "observation", "ingest", "mars"),
-    *("cleaned", "feature_store", "labels", "shapes", "pixels", "chain", "model", "classifier"),
+    *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "model", "classifier"),
     *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}

@@ -13,16 +13,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bokeh.models import Text
 from numpy.testing import assert_array_equal
 
-from gibbsite import store
+from command_line import ROOT
+from gibbsite import interactive, store
 from gibbsite.errors import InputError
+from gibbsite.palette import class_colours
 from gibbsite.report import map_view
 from gibbsite.settings import Fit, Report, Settings
+from gibbsite.spectra import ClassSpectra
 from gibbsite.steps import report as step
 from gibbsite.steps import spectra as spectra_step
+from gibbsite.truth import HELD_OUT, RASTER
 from handmade_results import NAMES, Results, make_results, map_grid, sensor_grid
 
+TRUTH_FILE = {"name": "true & tried.tif", "sha256": "7e" * 32, "bytes": 4_321}
+LABEL_FILE = {"name": "drawn.gpkg", "sha256": "1a" * 32, "bytes": 98_304}
 SETTINGS = Settings(report=Report(title='Crater "<b>" & rim'), fit=Fit(sweeps=61))
 
 
@@ -58,7 +65,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         "ari": 0.61,
         "nmi": 0.52,
         "n_pixels": 1435,
+        "scored": [
+            {"scene": made.scenes[0], "source": RASTER, "n_pixels": 1200, "files": [TRUTH_FILE]},
+            {"scene": made.scenes[1], "source": HELD_OUT, "n_pixels": 235, "files": []},
+        ],
     }
+    for scene in made.scenes:
+        with store.create(made.folder / "labels" / f"{scene}.zarr", "labels", scene=scene, files=[LABEL_FILE]):
+            pass
     store.write_json(made.folder / "evaluation.json", whole | names)
     return made
 
@@ -76,6 +90,7 @@ def arguments(results: Results, out: Path) -> argparse.Namespace:
         chains=results.chains,
         cubes=[results.cube(scene) for scene in results.scenes],
         maps=[results.layer(scene, "class") for scene in results.scenes],
+        labels=[results.folder / "labels" / f"{scene}.zarr" for scene in results.scenes],
         spectra=results.folder / "spectra.csv",
         evaluation=results.folder / "evaluation.json",
         out=out,
@@ -138,7 +153,7 @@ def test_the_page_names_discovered_classes_and_the_mean_f1(page: str) -> None:
     assert "4 known classes were classified and 2 classes nobody labelled were discovered" in text
     assert "new-1" in text[: text.index("Map and spectra")]
     assert "mean F1 is 0.700" in text
-    assert "Stands for alunite, which nobody labelled: F1 0.500" in text
+    assert "Stands for alunite, which the model was never shown: F1 0.500" in text
 
 
 def test_odd_names_and_titles_are_shown_as_they_are(page: str) -> None:
@@ -155,10 +170,38 @@ def test_provenance_settings_and_rerun_are_on_the_page(page: str) -> None:
         f"{1:064x}",
         "3.75 Hz",
         '"sweeps": 61',
-        "snakemake --cores",
         "numpy",
     ):
         assert fact in text
+
+
+def test_the_command_to_run_it_again_is_that_of_the_readme(page: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    (snakemake .*--configfile settings\.json)$", readme, re.MULTILINE)
+    assert f"<pre>{command}</pre>" in page
+
+
+def test_every_input_file_is_on_the_page_with_its_use_and_hash(page: str) -> None:
+    row = '<td>{}</td><th scope="row">{}<br><span class="hash">{}</span>'
+    assert row.format("truth", "true &amp; tried.tif", TRUTH_FILE["sha256"]) in page
+    assert page.count(row.format("labels", "drawn.gpkg", LABEL_FILE["sha256"])) == 2, "both scenes have this file"
+    assert row.format("cube", "frt0000bbbb.img", f"{1:064x}") in page
+
+
+def test_the_page_says_what_was_scored(page: str, results: Results, tmp_path: Path) -> None:
+    text = " ".join(Tags(page).text.split())
+    assert "Against the truth the mean F1 is 0.700" in text
+    assert (
+        "Scored on 1 435 pixels that the model was not shown: 1 200 of frt0000aaaa from the truth raster "
+        "true & tried.tif; 235 of frt0000bbbb from the held-out labels."
+    ) in text
+    assert "easier than the rest of the scene" in text
+    args = arguments(results, tmp_path / "report.html")
+    scores = json.loads(args.evaluation.read_text())
+    args.evaluation = tmp_path / "evaluation.json"
+    store.write_json(args.evaluation, scores | {"scored": scores["scored"][1:]})
+    step.run(args, SETTINGS)
+    assert "On held-out labels the mean F1 is" in " ".join(Tags(args.out.read_text(encoding="utf-8")).text.split())
 
 
 def test_pictures_are_labelled_and_tables_have_headers(page: str) -> None:
@@ -202,16 +245,29 @@ def test_a_rerun_gives_the_same_bytes_in_this_and_in_a_fresh_process(
     step.run(args, SETTINGS)
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
     words = ["--model", args.model, "--chains", *args.chains, "--cubes", *args.cubes, "--maps", *args.maps]
-    words += ["--spectra", args.spectra, "--evaluation", args.evaluation, "--out", tmp_path / "fresh.html"]
+    words += [
+        "--labels",
+        *args.labels,
+        "--spectra",
+        args.spectra,
+        "--evaluation",
+        args.evaluation,
+        "--out",
+        tmp_path / "fresh.html",
+    ]
     words += ["--settings", SETTINGS.model_dump_json()]
     command = [sys.executable, "-m", "gibbsite.cli", "report", *map(str, words)]
     subprocess.run(command, check=True, capture_output=True)
     assert (tmp_path / "fresh.html").read_text(encoding="utf-8") == page
 
 
-def test_a_page_without_truth_has_no_scores(results: Results, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_page_without_truth_has_no_scores(results: Results, tmp_path: Path, is_empty: bool) -> None:
     args = arguments(results, tmp_path / "report.html")
-    args.evaluation = None
+    nothing = {"n_pixels": 0, "mean_f1": None, "classes": [], "confusion": [], "truth_names": [], "scored": []}
+    scores = json.loads(args.evaluation.read_text()) | nothing
+    args.evaluation = tmp_path / "evaluation.json" if is_empty else None
+    store.write_json(tmp_path / "evaluation.json", scores)
     step.run(args, Settings())
     text = Tags((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert not re.search(r"\bF1\b", text)
@@ -259,3 +315,35 @@ def test_a_map_in_sensor_space_is_shown_with_its_first_line_on_top() -> None:
     assert (view.extent, view.is_map, view.factor) == ((0.0, 4.0, 9.0, 0.0), False, 1)
     assert view.code.dtype == np.uint8
     assert (view.percent == 0).all()
+
+
+def test_of_many_discovered_classes_only_the_largest_are_named_in_the_graphs() -> None:
+    names = [*(f"known {k}" for k in range(3)), *(f"new-{k}" for k in range(1, 26))]
+    colours = class_colours(3, 25)
+    classes = [
+        {"code": k + 1, "name": name, "is_known": k < 3, "colour": colours[k], "n_pixels": 100 - k, "n_components": 1}
+        for k, name in enumerate(names)
+    ]
+    wavelength = np.linspace(1.0, 2.6, 40)
+    mean = 0.2 + 1e-4 * np.arange(28)[:, None] + 0.1 * np.linspace(0, 1, 40) ** 2
+    std, n_pixels = np.full_like(mean, 0.01), np.full(mean.shape, 9)
+    spectra = ClassSpectra(wavelength, mean, std, n_pixels, mean / mean.mean(axis=0))
+    for plot in interactive.spectra_figures(spectra, classes):
+        texts = [item for item in plot.renderers if isinstance(item.glyph, Text)]
+        named = {item.data_source.data["text"][0]: item.data_source.data["y"][0] for item in texts}
+        assert list(named) == [f"new-{k}" for k in range(1, 9)]
+        low, high = plot.y_range.start, plot.y_range.end
+        apart = np.diff(np.sort(list(named.values()))) / (high - low)
+        # 12 pixels of type in a graph of about 250.
+        assert apart.min() > 12 / 250
+        assert low < min(named.values()) < max(named.values()) < high
+
+
+def test_the_scale_bar_stands_below_the_map_and_covers_no_pixel() -> None:
+    code = np.ones((40, 90), np.uint16)
+    view = map_view("S", code, np.full(code.shape, 0.5), map_grid(40, 90))
+    plot = interactive.map_figure(view, [])
+    left, right, bottom, top = view.extent
+    per_pixel = (right - left) / 290  # on a phone
+    assert (bottom - plot.y_range.start) / per_pixel > 12 + 2 * (2 + 2), "type, padding and margin of the bar"
+    assert plot.width / plot.height == pytest.approx((right - left) / (top - plot.y_range.start), rel=0.01)

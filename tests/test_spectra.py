@@ -171,7 +171,16 @@ def test_lines_break_at_gaps_and_nowhere_else() -> None:
 
 def test_labels_are_moved_apart_in_their_order() -> None:
     y = np.array([0.50, 0.1, 0.51, 0.49, 0.9])
-    moved = spread_out(y, 0.1)
+    moved = spread_out(y, 0.1, (0.0, 1.0))
     assert_array_equal(np.argsort(moved), np.argsort(y))
     assert np.diff(np.sort(moved)).min() >= 0.1 * (1 - 1e-6)
     assert moved[1] == 0.1
+
+
+@pytest.mark.parametrize("n", [0, 1, 6, 30])
+def test_labels_stay_within_their_limits(n: int) -> None:
+    moved = spread_out(np.linspace(0.97, 1.04, n), 0.1, (0.2, 1.0))
+    assert moved.size == n
+    assert ((moved >= 0.2) & (moved <= 1.0)).all()
+    if 1 < n < 8:
+        assert np.diff(np.sort(moved)).min() >= 0.1 * (1 - 1e-3)

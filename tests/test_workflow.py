@@ -2,14 +2,18 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import rasterio
 import yaml
 
 from command_line import ROOT, TOY, Run, typed
+from gibbsite import store
+from gibbsite.labels import HELD_OUT
 from gibbsite.scene import grid_of, open_cube
 from gibbsite.settings import Settings
 from gibbsite.simulate.observation import files
@@ -82,6 +86,7 @@ def done(tmp_path_factory) -> Workflow:
 def test_all_results_are_there(done):
     expected = [
         *("basis.zarr", "model.zarr", "chains/1.zarr", "cubes/toy.zarr", "features/toy.zarr", "labels/toy.zarr"),
+        "truths/toy.zarr",
         *(f"maps/toy_{layer}.tif" for layer in ("class", "probability", "entropy", "unknown")),
         *("products/toy_class.tif", "products/toy_class.qml", "products/toy_classes.gpkg", "products/toy_classes.csv"),
         *("spectra/spectra.csv", "spectra/spectra.png", "evaluation.json", "report.html"),
@@ -103,7 +108,7 @@ def test_every_rule_leaves_a_log_and_a_benchmark(done):
     logs = {path.relative_to(results / "logs").with_suffix("") for path in results.glob("logs/**/*.log")}
     benchmarks = {path.relative_to(results / "benchmarks").with_suffix("") for path in results.rglob("*.tsv")}
     assert logs == benchmarks
-    assert len(logs) == 12
+    assert len(logs) == 13
     warned = [path.name for path in results.glob("logs/**/*.log") if "Warning" in path.read_text()]
     assert warned == []
 
@@ -188,7 +193,48 @@ def test_a_key_written_out_at_its_default_reruns_nothing(done):
     assert done.rules_to_run(products={"min_polygon_pixels": 4}, labels={"train_fraction": 0.2}, clean=None) == set()
 
 
+@pytest.mark.parametrize("truth", ["in/other_truth.tif", ""])
+def test_another_truth_is_scored_anew_without_another_fit(done, truth):
+    shutil.copy(done.folder / "in" / "mtr3_truth.tif", done.folder / "in" / "other_truth.tif")
+    (done.folder / "other.tsv").write_text(HEAD + ROW.replace("in/mtr3_truth.tif", truth))
+    try:
+        assert done.rules_to_run(scenes="other.tsv") == {"truth", "evaluate", "report", "all"}
+    finally:
+        (done.folder / "in" / "other_truth.tif").unlink()
+
+
+def test_without_a_truth_raster_the_held_out_labels_are_scored(done, tmp_path):
+    shutil.copytree(done.folder, tmp_path / "copy")
+    workflow = Workflow(tmp_path / "copy")
+    (workflow.folder / "scenes.tsv").write_text(HEAD + ROW.replace("in/mtr3_truth.tif", ""))
+    answer = workflow.snakemake()
+    assert answer.returncode == 0, answer.stderr
+    scores = json.loads(workflow.run.evaluation.read_text())
+    labelled = store.read(workflow.run.labels, "labels")
+    is_held_out = np.asarray(labelled["role"][...]) == HELD_OUT
+    assert scores["scored"][0]["source"] == "held-out labels"
+    assert 0 < scores["n_pixels"] == is_held_out.sum()
+    assert set(scores["truth_names"]) <= set(labelled.attrs["class_names"])
+    words = " ".join(re.sub(r"<[^>]+>", " ", (workflow.run.folder / "report.html").read_text()).split())
+    assert "On held-out labels the mean F1 is" in words
+    assert f"{scores['n_pixels']:,}".replace(",", " ") + " of toy from the held-out labels" in words
+
+
 # ---------------------------------------------------------------------------------------------------- refusals
+
+
+def test_a_wrong_truth_ends_the_run_before_the_sampler_starts(done):
+    (done.folder / "wrong.tsv").write_text(HEAD + ROW.replace("mtr3_truth", "trr3_truth"))
+    done.configure(scenes="wrong.tsv", results="wrong")
+    try:
+        answer = done.snakemake("--keep-going")
+    finally:
+        done.configure()
+    assert answer.returncode != 0
+    said = (done.folder / "wrong" / "logs" / "truth" / "toy.log").read_text()
+    assert re.search(r"gibbsite: error: in/trr3_truth.tif: 48 lines × 64 samples, expected the scene's", said)
+    assert (done.folder / "wrong" / "features" / "toy.zarr").exists()
+    assert not (done.folder / "wrong" / "chains").exists()
 
 
 def complaint(answer) -> str:
@@ -224,6 +270,24 @@ def test_a_scene_listed_twice_stops_the_workflow_with_one_line(tmp_path):
     (tmp_path / "scenes.tsv").write_text(HEAD + ROW + ROW)
     line = complaint(workflow.snakemake("--dry-run"))
     assert line == "scenes.tsv, row 3: scene 'toy' is listed twice; give each row its own name"
+
+
+@pytest.mark.parametrize(
+    ("column", "file"), [("cube", "data/CUBE.hdr"), ("labels", "in/../nili.gpkg"), ("truth", "nili_truth.tif")]
+)
+def test_a_file_that_is_not_there_stops_the_workflow_with_one_line(tmp_path, column, file):
+    workflow = Workflow(tmp_path)
+    row = dict(zip(HEAD.split(), ROW.rstrip("\n").split("\t"), strict=True)) | {column: file}
+    (tmp_path / "scenes.tsv").write_text(HEAD + "\t".join(row.values()) + "\n")
+    line = complaint(workflow.snakemake("--dry-run"))
+    assert line.startswith(f"scenes.tsv: scene 'toy', column '{column}': no such file {file}; paths start from")
+
+
+def test_nested_keys_on_the_command_line_are_pointed_to_a_file(tmp_path):
+    workflow = Workflow(tmp_path)
+    line = complaint(workflow.snakemake("--dry-run", "--config", 'fit={"sweeps": 20}'))
+    assert line.startswith("config: fit.sweeps: found '20'; input should be a valid integer; --config passes")
+    assert line.endswith("use --configfile for them")
 
 
 def test_a_missing_table_of_scenes_stops_the_workflow_with_one_line(tmp_path):

@@ -1,5 +1,6 @@
 """Chains on disk: the trace, the best state and the last one; a few megabytes whatever the scene's size."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from gibbsite.niw import Prior
 from gibbsite.sampling import Chain
 from gibbsite.start import Pins
 from gibbsite.state import State
-from gibbsite.statistics import Statistics
+from gibbsite.statistics import Floats, Statistics
 from gibbsite.tiles import Anchors
 
 TRACES = [field.name for field in fields(Info)]
@@ -51,6 +52,16 @@ def read_chain(path: Path) -> tuple[Chain, dict[str, Any]]:
     return Chain(_read_state(group["best"]), _read_state(group["last"]), trace), dict(group.attrs)
 
 
+def moves_of(trace: Sequence[Info]) -> dict[str, tuple[Floats, Floats]]:
+    """(proposed, accepted) in each sweep of every move that the trace counts in fields MOVE_proposed, MOVE_accepted."""
+    names = [name.removesuffix("_proposed") for name in TRACES if name.endswith("_proposed")]
+
+    def column(name: str) -> Floats:
+        return np.array([getattr(info, name) for info in trace], np.float64)
+
+    return {name: (column(f"{name}_proposed"), column(f"{name}_accepted")) for name in names}
+
+
 def read_pins(path: Path) -> Pins | None:
     """What tells the outliers among the labelled pixels of the chain at `path`; nothing when all of them pin."""
     group = store.read(path, "chain").get("pins")
@@ -84,7 +95,7 @@ def _write_state(group: zarr.Group, state: State) -> None:
     store.add_array(group, "n", ("component",), sums.n)
     store.add_array(group, "total", ("component", "feature"), sums.total)
     store.add_array(group, "outer", ("component", "feature", "feature_2"), sums.outer)
-    store.add_array(group, "n_pinning", ("component",), sums.n_pinning)
+    store.add_array(group, "n_pinning", ("component", "known_class"), sums.n_pinning)
     store.add_array(group, "class_of", ("component",), state.class_of)
     store.add_array(group, "class_id", ("class",), state.class_id)
     store.add_array(group, "anchor_order", ("component",), state.anchors.order)

@@ -37,7 +37,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         *,
         sweeps: int = 200,
         chains: int = 1,
-        class_rule: str = "predictive",
+        class_rule: str = "reach",
         polish_sweeps: int = 10,
         settings: dict[str, Any] | None = None,
         n_jobs: int = 1,
@@ -112,7 +112,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             if n_known:
                 is_known = rows.known >= 0
                 labelled = Tile(0, rows.feature[is_known], rows.known[is_known])
-                learnt, pins = start.learn(labelled, rules, prior, chosen.pre_sweeps, chosen.outlier_fraction)
+                learnt = start.learn(labelled, rules, prior, chosen.pre_sweeps, chosen.outlier_fraction)
+                pins = learnt.pins
             pinned = rows if pins is None else pins.apply(rows)
             with cluster.holding_tiles(pinned.part, n_rows, where) as reduce_tiles:
                 reads = (reduce_tiles, pinned.part)

@@ -1,10 +1,13 @@
 """Corrections of spectra: gaps, slant sunlight, stripes of detector columns. Arrays in, arrays out.
 
-Destriping takes three calls, and its result does not depend on how a scene is cut into blocks:
+Destriping compares neighbours only: a column's median follows the mineral that fills the column, but the ratio of
+one column to the next, taken line by line, is mostly stripe. Its result does not depend on how a scene is cut into
+blocks:
 
-    pixel = sample_columns(detector_column, valid)           which pixels to read, the same for every cut
-    medians = column_medians(spectra[pixel], column[pixel], n_columns)
-    gains = column_gains(medians, width)                     divide each spectrum by gains[its column]
+    pair = neighbour_columns(detector_column, valid)
+    pixel = sample_columns(pair)                             which pairs to read, the same for every cut
+    ratio = column_medians(ratios, pair[pixel], n_columns)   of each column's neighbour to itself
+    gains = column_gains(ratio)                              divide each spectrum by gains[its column]
 """
 
 import numpy as np
@@ -15,8 +18,10 @@ Floats = NDArray[np.floating]
 
 STEEPEST_INCIDENCE = 85.0
 """Degrees. Beyond it the light is mostly the sky's, and 1/cos would blow noise up more than 11-fold."""
-WIDTH = 31
-"""Columns. Narrower follows the stripes, wider flattens the scene; 31 leaves about a fifth of a stripe."""
+WIDTH = 5
+"""Columns; what changes more slowly is the scene's. Wider takes out more of strong stripes, but then the scene's own
+differences, which add up from column to column, weigh more. Of the stripes' variance in simulated TRR3 scenes (0.4 %,
+as strong as the noise), 5 removes 40 to 50 % with 120 lines and 73 % with 480; 9 removes -49 to 3 % and 74 %."""
 _LARGEST_GAIN = 2.0
 """Stripes are a few per cent; a gain beyond this comes from a dark or broken band and would do harm."""
 _BIWEIGHT = 6.0
@@ -47,12 +52,22 @@ def divide_by_cos_incidence(spectra: Floats, incidence: Floats) -> Floats:
     return spectra / cosine[..., None].astype(spectra.dtype)
 
 
-def sample_columns(column: NDArray[np.integer], valid: NDArray[np.bool_], most: int = 400) -> NDArray[np.int64]:
-    """Rising flat indices of at most `most` valid pixels of each detector column, spread over the scene.
+def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The lower detector column (y, x) of a pixel and the next in its line, where theirs are neighbours; else -1.
 
-    `column` and `valid` are (y, x); pixels of unknown column (-1) are left out.
+    `column` and `valid` are (y, x); both pixels must be valid and of known column (not -1).
     """
-    pixel = np.flatnonzero(valid.ravel() & (column.ravel() >= 0))
+    owner = np.where(valid, column, -1).astype(np.int64)
+    left, right = owner[:, :-1], owner[:, 1:]
+    is_pair = (left >= 0) & (right >= 0) & (np.abs(right - left) == 1)
+    pair = np.full(column.shape, -1, np.int64)
+    pair[:, :-1] = np.where(is_pair, np.minimum(left, right), -1)
+    return pair
+
+
+def sample_columns(column: NDArray[np.integer], most: int = 400) -> NDArray[np.int64]:
+    """Rising flat indices of at most `most` pixels of each column (y, x), spread over the scene; -1 is left out."""
+    pixel = np.flatnonzero(column.ravel() >= 0)
     owner = column.ravel()[pixel]
     by_column = np.argsort(owner, kind="stable")
     _, start, count = np.unique(owner[by_column], return_index=True, return_counts=True)
@@ -63,40 +78,44 @@ def sample_columns(column: NDArray[np.integer], valid: NDArray[np.bool_], most: 
     return np.sort(pixel[by_column[taken]])
 
 
-def column_medians(spectra: Floats, column: NDArray[np.integer], n_columns: int) -> NDArray[np.float64]:
-    """Median (n_columns, band) of the spectra (n, band) of each detector column (n); NaN values do not count.
+def ratios(above: Floats, below: Floats) -> Floats:
+    """above/below (n, band), NaN where one of them is not positive."""
+    usable = (above > 0) & (below > 0)
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=usable)
 
-    NaN where a column has no finite value; pixels of unknown column (-1) are left out.
+
+def column_medians(values: Floats, column: NDArray[np.integer], n_columns: int) -> NDArray[np.float64]:
+    """Median (n_columns, band) of the values (n, band) of each detector column (n); NaN values do not count.
+
+    NaN where a column has no finite value; column -1 is left out.
     """
-    medians = np.full((n_columns, spectra.shape[1]), np.nan)
+    medians = np.full((n_columns, values.shape[1]), np.nan)
     order = np.argsort(column, kind="stable")
     starts = np.searchsorted(column[order], np.arange(n_columns + 1))
     for index in range(n_columns):
-        members = spectra[order[starts[index] : starts[index + 1]]]
+        members = values[order[starts[index] : starts[index + 1]]]
         if members.size:
             medians[index] = _median(members)
     return medians
 
 
-def column_gains(medians: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.float64]:
-    """Gains (n_columns, band) that even out the stripes: each column's median over its smooth course.
+def column_gains(ratio: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.float64]:
+    """Gains (n_columns, band) of the stripes: the columns' levels over their smooth course.
 
-    `medians` (n_columns, band) has NaN for columns without data. The smooth course is a robust local line
-    under a Gaussian window about `width` columns wide: a line, so that brightness that changes broadly across
-    the scene is kept up to its edges. Where there is nothing to compare, or a band is dark, the gain is 1.
+    `ratio` (n_columns, band) is that of the next column to each column, NaN where unknown, which counts as 1. The
+    smooth course is a robust local line through the logarithms, under a Gaussian window about `width` columns wide:
+    what changes broadly across the scene is kept, up to its edges. The gain is 1 where no ratio is known.
     """
-    known = np.isfinite(medians)
-    level = np.where(known, medians, 0.0)
-    weight = known.astype(np.float64)
-    smooth = _local_line(level, weight, width)
-    residual = np.where(known, medians - smooth, np.nan)
-    spread = _median(np.abs(residual))
+    after = np.log(ratio)
+    before = np.vstack([np.full_like(after[:1], np.nan), after[:-1]])
+    known = np.isfinite(before) | np.isfinite(after)
+    level = np.cumsum(np.nan_to_num(before), axis=0)
+    residual = level - _local_line(level, known.astype(np.float64), width)
+    spread = _median(np.where(known, np.abs(residual), np.nan))
     scale = np.where(spread > 0, _BIWEIGHT * spread, np.inf)
-    weight *= np.where(known, np.clip(1 - (np.nan_to_num(residual) / scale) ** 2, 0, None) ** 2, 0.0)
-    smooth = _local_line(level, weight, width)
-    usable = known & (smooth > 0) & (level > 0)
-    gains = np.where(usable, level, 1.0) / np.where(usable, smooth, 1.0)
-    return np.clip(gains, 1 / _LARGEST_GAIN, _LARGEST_GAIN)
+    weight = np.where(known, np.clip(1 - (residual / scale) ** 2, 0, None) ** 2, 0.0)
+    residual = np.where(known, level - _local_line(level, weight, width), 0.0)
+    return np.clip(np.exp(residual), 1 / _LARGEST_GAIN, _LARGEST_GAIN)
 
 
 def _interpolate(flat: Floats, finite: NDArray[np.bool_], wavelength: NDArray[np.float64]) -> Floats:

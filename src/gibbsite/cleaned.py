@@ -2,8 +2,8 @@
 
 Bands are the cube's good bands within the wanted wavelengths. A spectrum is filled across its gaps, divided
 by cos(incidence) and by the gain of its detector column, and given out when all its bands are finite. Memory
-does not grow with the scene: blocks are whole chunks of the store, and column medians are taken from a
-bounded sample of each column.
+does not grow with the scene: blocks are whole chunks of the store, and stripes are measured on a bounded sample
+of neighbours in each pair of columns.
 """
 
 from collections.abc import Iterator
@@ -88,8 +88,7 @@ def open_cleaned(path: Path, settings: Settings) -> CleanedScene:
             f"at {wavelength.min():.4f}-{wavelength.max():.4f} µm"
         )
     cleaned = CleanedScene(path, cube, band, settings.clean.incidence and "incidence" in cube.variables)
-    # Column medians carry some of the scene itself, so evening columns out costs noise. Map-projected archive
-    # products are filtered already: there the cure is worse than the disease.
+    # Map-projected archive products are filtered already, and their pixels were moved off their columns.
     is_asked = settings.clean.destripe
     if not (scene.grid_of(cube).transform is None if is_asked == "auto" else is_asked):
         return cleaned
@@ -135,19 +134,21 @@ def _read(cleaned: CleanedScene, rows: slice, wanted: NDArray[np.bool_]) -> tupl
 
 
 def _column_gains(cleaned: CleanedScene) -> NDArray[np.float64] | None:
-    """Gains (n_columns, n_bands) of the detector columns; None where no pixel's column is known."""
-    column, valid = cleaned.cube["detector_column"].values, cleaned.cube["valid"].values
-    n_columns = int(column.max()) + 1
-    pixel = clean.sample_columns(column, valid)
-    if not pixel.size:
+    """Gains (n_columns, n_bands) of the detector columns; None where no two neighbours are known."""
+    column = cleaned.cube["detector_column"].values
+    pair = clean.neighbour_columns(column, cleaned.cube["valid"].values)
+    first = clean.sample_columns(pair)
+    if not first.size:
         return None
-    sampled = np.zeros(valid.shape, bool)
-    sampled.ravel()[pixel] = True
-    spectra = np.empty((len(pixel), len(cleaned.band)), np.float32)
-    n_read = 0
+    sampled = np.zeros(column.size, bool)
+    sampled[first] = sampled[first + 1] = True
+    sampled = sampled.reshape(column.shape)
+    # Where columns fall from left to right, the right pixel belongs to the lower one.
+    turn = np.diff(column, axis=1, append=0).ravel()[first] < 0
+    ratio = np.empty((len(first), len(cleaned.band)), np.float32)
     for rows in _line_blocks(cleaned.cube):
-        part = _read(cleaned, rows, sampled[rows])[1]
-        spectra[n_read : n_read + len(part)] = part
-        n_read += len(part)
-    medians = clean.column_medians(spectra, column.ravel()[pixel], n_columns)
-    return clean.column_gains(medians)
+        pixel, spectra = _read(cleaned, rows, sampled[rows])
+        mine = slice(*np.searchsorted(first, (rows.start * column.shape[1], rows.stop * column.shape[1])))
+        place = np.searchsorted(pixel, first[mine])
+        ratio[mine] = clean.ratios(spectra[place + ~turn[mine]], spectra[place + turn[mine]])
+    return clean.column_gains(clean.column_medians(ratio, pair.ravel()[first], int(column.max()) + 1))

@@ -7,8 +7,11 @@ import argparse
 import importlib
 import logging
 import os
+import shutil
 import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from types import FrameType
 
@@ -21,12 +24,13 @@ STEPS = {
     "basis": "learn, from all scenes, the basis that turns spectra into features",
     "features": "turn a cube's spectra into a few whitened fixed-point features",
     "labels": "burn label polygons or a class raster into the scene; choose training pixels",
+    "truth": "take in what a scene's map is scored against: a raster of true classes, or held-out labels",
     "fit": "run one chain of the sampler over all scenes",
     "select": "take the best structure of all chains and polish it into a model",
     "map": "write class, probability, entropy and unknown maps of a scene",
     "spectra": "write mean spectra and spread of every class",
     "products": "write polygons, cloud-optimised map, QGIS style and class table",
-    "evaluate": "score the maps against known truth (mean F1 of the paper)",
+    "evaluate": "score the maps against truth or held-out labels (mean F1 of the paper)",
     "report": "write one self-contained page with maps, spectra and diagnostics",
 }
 
@@ -36,29 +40,46 @@ Run `gibbsite STEP --help` for a step's own flags. Numbers are never flags: they
 
 INTERRUPTED = "interrupted; nothing half-written was left"
 
+GRACE = 3.0
+"""Seconds an interrupted step has to unwind before it is ended: a busy kernel, or a cluster that waits for one, may
+take as long as a whole pass."""
+
+
+class _Terminated(KeyboardInterrupt):
+    """Batch systems end a job with SIGTERM: it unwinds like Ctrl-C, so that temporary files and workers go."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 1 an error the user can mend, 2 wrong usage, 3 a fault of gibbsite, 130 interrupted."""
+    """The exit code: 0 done, 1 an error to mend, 2 wrong usage, 3 a fault of gibbsite, 130 Ctrl-C, 143 SIGTERM.
+
+    Without `arguments` it is the command itself: those of the process are taken, and an interrupt ends the process.
+    """
     # Before numpy is imported: threaded linear algebra rounds differently on different machines, and steps are parallel
     # over tiles instead.
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+    is_command = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parsed = _parser(_chosen(arguments)).parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.captureWarnings(True)
     logging.getLogger("pyogrio").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, _terminate)
+    if is_command:
+        _end_within_grace(parsed)
     try:
         _run(parsed)
     except GibbsiteError as error:
         return _fail(f"{error}", 1, parsed.debug)
-    except KeyboardInterrupt:
-        return _fail(INTERRUPTED, 130, parsed.debug)
-    except Exception as error:
-        if _is_interrupt(error):
-            return _fail(INTERRUPTED, 130, parsed.debug)
-        message = f"unexpected {type(error).__name__}: {error}; run again with --debug and report what it prints"
-        return _fail(message, 3, parsed.debug)
+    except (Exception, KeyboardInterrupt) as error:
+        interrupt = _interrupt_behind(error)
+        if interrupt is None:
+            message = f"unexpected {type(error).__name__}: {error}; run again with --debug and report what it prints"
+            return _fail(message, 3, parsed.debug)
+        code = _fail(INTERRUPTED, 128 + _signal_of(interrupt), parsed.debug)
+        if is_command:
+            # A normal end would wait for threads that run a kernel, and tell of the tasks it cuts off.
+            os._exit(code)
+        return code
     return 0
 
 
@@ -104,16 +125,41 @@ def _fail(message: str, code: int, debug: bool) -> int:
     return code
 
 
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether an interrupt is behind this error: one that comes while a kernel runs is a SystemError's cause."""
+def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The interrupt that is this error or behind it: one that comes while a kernel runs is a SystemError's cause."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__
-    return error is not None
+    return error
+
+
+def _signal_of(interrupt: KeyboardInterrupt) -> int:
+    return signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:
-    # Batch systems end a job with SIGTERM: unwind like Ctrl-C, so that temporary files and workers go.
-    raise KeyboardInterrupt
+    raise _Terminated
+
+
+def _end_within_grace(parsed: argparse.Namespace) -> None:
+    """From now on an interrupt ends this process within GRACE seconds, whatever its threads are busy with.
+
+    Python handles signals between two instructions of the main thread, so not while a kernel runs there. But the number
+    of a signal is written to the pipe at once.
+    """
+    alarm, signals = os.pipe()
+    os.set_blocking(signals, False)
+    signal.set_wakeup_fd(signals, warn_on_full_buffer=False)
+    threading.Thread(target=_end_late, args=(alarm, parsed), daemon=True).start()
+
+
+def _end_late(alarm: int, parsed: argparse.Namespace) -> None:
+    (number,) = os.read(alarm, 1)
+    time.sleep(GRACE)
+    out = parsed.out_dir if "out_dir" in parsed else parsed.out
+    for part in [*out.glob(".*.part"), *out.parent.glob(".*.part")]:
+        if part.name.endswith(f".{os.getpid()}.part"):
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+    os._exit(_fail(INTERRUPTED, 128 + number, debug=False))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ One actor per worker holds the tiles it owns, so a sweep costs one message per w
 function of the pass, so when a worker dies its tiles are read again by the others and the pass is repeated.
 """
 
+import asyncio
 import functools
 import logging
 import operator
@@ -15,7 +16,7 @@ from typing import Any
 
 from gibbsite.errors import GibbsiteError
 from gibbsite.settings import Cluster
-from gibbsite.tiles import Answer, Pass, Tile, tally
+from gibbsite.tiles import Task, Tile, tally
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +43,13 @@ class TileHolder:
         self._tiles = [read(start, stop) for start, stop in ranges]
         self._threads = ThreadPoolExecutor(n_threads)
 
-    def tally(self, task: Pass) -> Answer:
+    def tally(self, task: Task) -> Any:
         """The sum of the tiles' answers; a holder owns one tile at least."""
         return _add(list(self._threads.map(lambda tile: tally(tile, task), self._tiles)))
 
 
 @contextmanager
-def holding_tiles(read: ReadTile, n_pixels: int, settings: Cluster) -> Iterator[Callable[[Pass], Answer]]:
+def holding_tiles(read: ReadTile, n_pixels: int, settings: Cluster) -> Iterator[Callable[[Task], Any]]:
     """A `reduce_tiles` function over all pixels, on the cluster the settings ask for."""
     ranges = tile_ranges(n_pixels, settings.tile_pixels)
     n_threads = settings.threads or max(1, len(os.sched_getaffinity(0)) // max(1, settings.workers))
@@ -68,6 +69,8 @@ def _local_client(settings: Cluster, n_threads: int) -> Iterator[Any]:
     # distributed sets its loggers to INFO when imported; a death is told of here, in one line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     n_workers = max(1, settings.workers)
+    # Workers that are killed leave semaphores, of which Python would tell the user after the last line.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
     with (
         LocalCluster(
             n_workers=n_workers,
@@ -81,7 +84,17 @@ def _local_client(settings: Cluster, n_threads: int) -> Iterator[Any]:
         Client(cluster) as client,
     ):
         log.info("cluster: %d worker(s) x %d thread(s)", n_workers, n_threads)
-        yield client
+        try:
+            yield client
+        except KeyboardInterrupt:
+            # Closing waits for workers to end their pass, which may take long.
+            if n_workers > 1:
+                cluster.sync(_end_workers, cluster)
+            raise
+
+
+async def _end_workers(cluster: Any) -> None:
+    await asyncio.gather(*(nanny.close(timeout=0.5) for nanny in cluster.workers.values()))
 
 
 class _Pool:
@@ -91,7 +104,7 @@ class _Pool:
         self._client, self._read, self._ranges, self._n_threads = client, read, ranges, n_threads
         self._holders: list[Any] = []
 
-    def reduce(self, task: Pass) -> Answer:
+    def reduce(self, task: Task) -> Any:
         """The answers of all tiles, added up."""
         for _ in range(MAX_DEATHS):
             try:
@@ -133,5 +146,5 @@ def _is_loss(error: Exception) -> bool:
     return isinstance(error, OSError) or "Actor was lost" in str(error)
 
 
-def _add(answers: list[Answer]) -> Answer:
+def _add(answers: list[Any]) -> Any:
     return functools.reduce(operator.add, answers)

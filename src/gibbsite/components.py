@@ -43,14 +43,24 @@ class Components:
         return np.log(np.diagonal(self.whiten, axis1=1, axis2=2)).sum(1)
 
     def lanes(self) -> tuple[np.ndarray, ...]:
-        """The arrays the kernels take: class_start, and in float32 centre, whiten, offset, direction.
+        """The arrays the kernels take: class_start, and in float32 whiten, shift, offset, direction.
 
-        log π_l N(x; μ_l, Σ_k) = offset_l + direction_l·y − |y|²/2 with y = U_k (x − μ_k). Centring on the class keeps
-        |y| small for the pixels that matter, so that float32 is enough.
+        log2 π_l N(x; μ_l, Σ_k) = offset_l + direction_l·y − |y|² with y = whiten_k x + shift_k, which is U_k (x − μ_k)
+        times √(log2(e)/2). Seen from its class |y| is small for the pixels that matter, so that float32 is enough.
+        whiten (n_classes, d, d) and direction (d, n_components) are transposed: kernels take the coefficients of one
+        feature together.
         """
+        return self._lanes
+
+    @cached_property
+    def _lanes(self) -> tuple[np.ndarray, ...]:
         class_start = np.searchsorted(self.class_of, np.arange(len(self.centre) + 1))
-        offset = self.log_weight + self.log_det_whiten[self.class_of] - 0.5 * (self.whitened_mean**2).sum(1)
-        double = (self.centre, self.whiten, offset, self.whitened_mean)
+        log_peak = self.log_weight + self.log_det_whiten[self.class_of] - 0.5 * (self.whitened_mean**2).sum(1)
+        bits = 1.0 / np.log(2.0)
+        whiten = np.sqrt(bits / 2.0) * self.whiten
+        shift = -np.einsum("kab,kb->ka", whiten, self.centre)
+        direction = np.sqrt(bits * 2.0) * self.whitened_mean
+        double = (whiten.swapaxes(1, 2), shift, bits * log_peak, direction.T)
         return (class_start, *(array.astype(np.float32, order="C") for array in double))
 
 

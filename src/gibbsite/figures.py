@@ -64,7 +64,7 @@ def _draw_means(axes: Any, spectra: ClassSpectra, classes: Classes) -> None:
     axes.set_ylim(*_limits(mean - std, mean + std))
     new = [k for k, item in enumerate(classes) if not item["is_known"] and np.isfinite(mean[k]).any()]
     ends = np.array([end_of(mean[k]) for k in new])
-    for k, y in zip(new, spread_out(ends, 0.035 * np.ptp(axes.get_ylim())), strict=True):
+    for k, y in zip(new, spread_out(ends, 0.035 * np.ptp(axes.get_ylim()), axes.get_ylim()), strict=True):
         _label_end(axes, spectra.wavelength[-1], y, classes[k])
 
 

@@ -7,14 +7,16 @@ rest, which does not grow with the scene, on the sums.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from gibbsite import hyper, moves, niw, statistics, streams
+from gibbsite import hyper, moves, niw, splits, statistics, streams
 from gibbsite.components import draw_components
+from gibbsite.splits import NO_TRIES, Tries
 from gibbsite.state import Rules, State, tidy
 from gibbsite.streams import Purpose
-from gibbsite.tiles import Answer, Pass, Tile
+from gibbsite.tiles import Pass, Task, Tile
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,15 @@ class Info:
     """Components opened in the block."""
     kappa0: float
     kappa1: float
+    split_proposed: int = 0
+    """Components that were to split in two."""
+    split_accepted: int = 0
+    merge_proposed: int = 0
+    """Pairs of components that were to become one."""
+    merge_accepted: int = 0
 
 
-ReduceTiles = Callable[[Pass], Answer]
+ReduceTiles = Callable[[Task], Any]
 ReadPixels = Callable[[int, int], Tile]
 
 
@@ -42,11 +50,15 @@ def sweep(state: State, rules: Rules, reduce_tiles: ReduceTiles, read_pixels: Re
         state = replace(state, prior=hyper.estimate(moments, state.class_of, state.prior, rules.constants))
     task = plan_pass(state, rules)
     answer = reduce_tiles(task)
-    state, n_born = moves.scan_block(state, rules, task, answer, read_pixels(*task.skip))
+    block = read_pixels(*task.skip)
+    state, label, n_born = moves.scan_block(state, rules, task, answer, block)
+    tries = NO_TRIES
+    if splits.is_due(state, rules):
+        state, tries = splits.split_and_merge(state, rules, task, reduce_tiles, (block, label))
     state = tidy(state, rules.n_known)
     if not rules.is_single:
         state = moves.reassign_classes(state, rules)
-    return state, describe(state, rules, n_born)
+    return state, describe(state, rules, n_born, tries)
 
 
 def plan_pass(state: State, rules: Rules) -> Pass:
@@ -62,12 +74,15 @@ def plan_pass(state: State, rules: Rules) -> Pass:
         anchors=state.anchors[state.is_explicit],
         next_block=moves.choose_block(number + 1, rules),
         next_order_key=streams.pixel_key(rules.seed, number + 1, Purpose.ORDER),
+        n_known=rules.n_known,
+        is_bound=rules.is_bound,
     )
 
 
-def describe(state: State, rules: Rules, n_born: int = 0) -> Info:
+def describe(state: State, rules: Rules, n_born: int = 0, tries: Tries = NO_TRIES) -> Info:
     """The collapsed joint and the size of a state."""
     moments = statistics.moments(state.statistics, rules.step)
     log_joint = niw.log_joint(moments, state.class_of, state.prior)
     kappa1 = np.inf if rules.is_single else 1.0 / state.prior.spread
-    return Info(log_joint, len(state.class_id), len(state.class_of), n_born, state.prior.kappa0, kappa1)
+    sizes = (len(state.class_id), len(state.class_of), n_born)
+    return Info(log_joint, *sizes, state.prior.kappa0, kappa1, **vars(tries))

@@ -22,6 +22,9 @@ _MOST_GARBAGE = 0.05
 1, 2 and 3 have 96, 19 and 7 %, all others none."""
 _LEAST_COVERED = 0.5
 """A band measured in fewer of the scene's pixels than this is as good as missing."""
+_MOST_LOST = 0.5
+"""When the valid range takes more than this of the bands, or of the values, it does not fit their unit: the few dark
+bands left are mostly noise."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +88,30 @@ def find_good_bands(observation: Observation, settings: Ingest) -> NDArray[np.bo
         inside = _in_range(stored, observation, settings) & ~missing
         measured += np.count_nonzero(~missing, axis=(0, 1))
         usable += np.count_nonzero(inside, axis=(0, 1))
-    if not usable.any():
-        raise InputError(
-            f"{observation.files[0]}: every pixel is fill or outside ingest.valid_range "
-            f"{list(settings.valid_range)}; there is nothing to map: check the product"
-        )
-    covered = measured >= max(1.0, _LEAST_COVERED * measured.max())
-    good = observation.listed_good & covered & (usable >= (1 - _MOST_GARBAGE) * measured)
-    if not good.any():
-        raise InputError(f"{observation.files[0]}: no band is fit for use; check the product and ingest.valid_range")
+    if not measured.any():
+        raise InputError(f"{observation.files[0]}: every pixel is fill, so there is nothing to map; check the product")
+    covered = observation.listed_good & (measured >= max(1.0, _LEAST_COVERED * measured.max()))
+    if not covered.any():
+        raise InputError(f"{observation.files[0]}: all its bands are listed as bad; mend the header's list (bbl)")
+    good = covered & (usable >= (1 - _MOST_GARBAGE) * measured)
+    lost = 1 - min(good.sum() / covered.sum(), usable[covered].sum() / measured[covered].sum())
+    if lost > _MOST_LOST:
+        raise _misfit(observation, covered, lost, settings)
     return good
+
+
+def _misfit(observation: Observation, band: NDArray[np.bool_], lost: float, settings: Ingest) -> InputError:
+    """The error that names the range in which most values of the bands lie, those of the middle of the scene."""
+    blocks = list(_blocks(observation))
+    stored = observation.pixels[blocks[len(blocks) // 2]][:, :, band]
+    is_value = np.isfinite(stored) & ~np.isin(stored, observation.fill)
+    low, high = np.percentile(stored[is_value] / observation.scale, (1, 99)) if is_value.any() else (np.nan, np.nan)
+    return InputError(
+        f"{observation.files[0]}: ingest.valid_range {list(settings.valid_range)} leaves out {lost:.0%} of its bands "
+        f"or values, which run from {low:.4g} to {high:.4g} (1st to 99th percentile); expected reflectance, 0 to 1: "
+        "give what it was multiplied by in the header, such as 'reflectance scale factor = 10000', "
+        "or set ingest.valid_range to the range of your unit"
+    )
 
 
 def read_reflectance(

@@ -3,6 +3,7 @@
 Renderers of a class carry the tag `class-<code>`, so that the page's script can hide or light them.
 """
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,12 @@ from gibbsite.spectra import ClassSpectra, Floats, end_of, open_gaps, spread_out
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK, MUTED, RULE = "#1b2430", "#5b6675", "#e3e0da"
 CHAIN_COLOURS = ("#1f5f8b", "#b4441f", "#3d7a4c", "#7a5aa6", "#8a6d1f", "#4f5b66")
+
+LABELLED = 8
+"""Discovered classes, the largest, whose names stand where their lines end; more would cover each other."""
+
+SCALE_STRIP = 0.07
+"""Height of the strip below a map where its scale bar stands, in widths of the map."""
 
 Classes = Sequence[Mapping[str, Any]]
 
@@ -79,11 +86,12 @@ class Trace:
 def map_figure(view: MapView, classes: Classes) -> figure:
     """The class map, without axes, with class and probability under the pointer."""
     left, right, bottom, top = view.extent
+    strip = SCALE_STRIP * (right - left) if view.is_map else 0.0
     plot = figure(
         x_range=Range1d(left, right, bounds=None),
-        y_range=Range1d(bottom, top, bounds=None),
+        y_range=Range1d(bottom - strip, top, bounds=None),
         width=700,
-        height=max(1, round(700 / view.aspect)),
+        height=max(1, round(700 * (abs(top - bottom) + strip) / (right - left))),
         sizing_mode="scale_width",
         tools=[PanTool(), BoxZoomTool(match_aspect=True), WheelZoomTool(), ResetTool(), SaveTool()],
         min_border=0,
@@ -103,20 +111,7 @@ def map_figure(view: MapView, classes: Classes) -> figure:
     plot.image("code", source=source, color_mapper=mapper, **size)
     plot.add_tools(_map_hover(view, classes, source))
     if view.is_map:
-        plot.add_layout(
-            ScaleBar(
-                range=plot.x_range,
-                dimensional=Metric(base_unit="m"),
-                unit="m",
-                location="bottom_left",
-                bar_length=0.22,
-                background_fill_alpha=0.7,
-                border_line_color=None,
-                label_text_font=FONT,
-                label_text_color=INK,
-                bar_line_color=INK,
-            )
-        )
+        plot.add_layout(_scale_bar(plot))
     return _dress(plot)
 
 
@@ -124,20 +119,16 @@ def spectra_figures(spectra: ClassSpectra, classes: Classes) -> tuple[figure, fi
     """Mean I/F with its spread, and the ratios to the scene mean, over one shared axis of wavelengths."""
     ends = spectra.wavelength[[0, -1]] if spectra.wavelength.size else np.array([0.0, 1.0])
     longest = max((len(item["name"]) for item in classes if not item["is_known"]), default=0)
-    room = np.ptp(ends) * min(0.35, 0.03 + 0.028 * longest)
+    # Enough for names beside the lines on a phone, where the graph is some 290 pixels wide.
+    room = np.ptp(ends) * min(0.4, 0.05 + 0.032 * longest)
     x_range = Range1d(float(ends[0] - 0.02 * np.ptp(ends)), float(ends[1] + room))
     means = _line_figure("Wavelength (µm)", "I/F", x_range=x_range, height=320)
     ratios = _line_figure("Wavelength (µm)", "I/F over scene mean", x_range=x_range, height=320)
     wavelength, mean, std, ratio = open_gaps(spectra.wavelength, spectra.mean, spectra.std, spectra.ratio)
     for k, item in enumerate(classes):
         tags = [f"class-{item['code']}"]
-        columns = {
-            "x": wavelength,
-            "mean": mean[k],
-            "low": mean[k] - std[k],
-            "high": mean[k] + std[k],
-            "ratio": ratio[k],
-        }
+        spread = {"low": mean[k] - std[k], "high": mean[k] + std[k]}
+        columns = {"x": wavelength, "mean": mean[k], "ratio": ratio[k]} | spread
         source = ColumnDataSource({name: values.astype(np.float32) for name, values in columns.items()})
         width = 1.6 if item["is_known"] else 3.0
         colour = item["colour"]
@@ -163,7 +154,7 @@ def trace_figures(traces: Sequence[Trace]) -> dict[str, figure]:
         plot = _line_figure("Sweep", label, height=240, **({"x_range": x_range} if x_range else {}))
         x_range = x_range or plot.x_range
         settled = []
-        for trace, colour in zip(traces, _cycle(CHAIN_COLOURS, len(traces)), strict=True):
+        for trace, colour in zip(traces, itertools.cycle(CHAIN_COLOURS), strict=False):
             values: Floats = getattr(trace, field)
             plot.line(np.arange(1, len(values) + 1), values, line_color=colour, line_width=1.5)
             # The first sweeps fall from far away; they would flatten all that follows.
@@ -229,6 +220,14 @@ def _map_hover(view: MapView, classes: Classes, source: ColumnDataSource) -> Hov
     )
 
 
+def _scale_bar(plot: figure) -> ScaleBar:
+    """A bar of a round length with its label beside it, low enough for the strip below the map."""
+    room = {"location": "bottom_left", "label_location": "right", "padding": 2, "margin": 4, "bar_length": 0.22}
+    look = {"label_text_font": FONT, "label_text_color": INK, "bar_line_color": INK, "border_line_color": None}
+    unit = {"dimensional": Metric(base_unit="m"), "unit": "m"}
+    return ScaleBar(range=plot.x_range, background_fill_alpha=0.0, **unit, **room, **look)
+
+
 def _line_figure(x_label: str, y_label: str, **layout: Any) -> figure:
     tools = [PanTool(), BoxZoomTool(), WheelZoomTool(), ResetTool(), SaveTool()]
     plot = figure(sizing_mode="stretch_width", tools=tools, min_border_right=6, min_border_top=8, **layout)
@@ -257,10 +256,12 @@ def _dress(plot: figure) -> figure:
 
 
 def _label_ends(plot: figure, values: Floats, x: float, classes: Classes) -> None:
-    """Write the names of the discovered classes where their lines end, moved apart where they would touch."""
-    new = [k for k, item in enumerate(classes) if not item["is_known"] and np.isfinite(values[k]).any()]
-    distance = 0.055 * (plot.y_range.end - plot.y_range.start)
-    heights = spread_out(np.array([end_of(values[k]) for k in new]), distance)
+    """Write the names of the largest discovered classes where their lines end, moved apart where they would touch."""
+    drawn = [k for k, item in enumerate(classes) if not item["is_known"] and np.isfinite(values[k]).any()]
+    new = drawn[:LABELLED]
+    distance = 0.06 * (plot.y_range.end - plot.y_range.start)
+    limits = (plot.y_range.start + distance / 2, plot.y_range.end - distance / 2)
+    heights = spread_out(np.array([end_of(values[k]) for k in new]), distance, limits)
     for k, y in zip(new, heights, strict=True):
         label = plot.text(
             [x],
@@ -289,7 +290,3 @@ def _limits(low: Floats, high: Floats) -> tuple[float, float]:
     bottom, top = float(np.nanpercentile(low, 0.5)), float(np.nanpercentile(high, 99.5))
     margin = 0.08 * (top - bottom) or 0.5
     return bottom - margin, top + margin
-
-
-def _cycle(colours: Sequence[str], n: int) -> list[str]:
-    return [colours[index % len(colours)] for index in range(n)]

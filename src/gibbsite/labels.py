@@ -1,14 +1,16 @@
 """Known classes of a scene's pixels, and which of them the model may see.
 
 A labels store holds `known` (y, x) int16, an index into the attribute `class_names`, -1 for none, and `role`
-(y, x) uint8: 0 unlabelled, 1 train, 2 held out. Classes come from polygons (`shapes.py`) or from a raster on
-the scene's own pixels, whose tags CLASS_<value> name its values.
+(y, x) uint8: 0 unlabelled, 1 train, 2 held out. The attribute `files` names the label files with their SHA-256.
+Classes come from polygons (`shapes.py`) or from a raster on the scene's own pixels, whose tags CLASS_<value> name its
+values.
 """
 
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -23,6 +25,8 @@ UNLABELLED, TRAIN, HELD_OUT = 0, 1, 2
 """Roles of a pixel."""
 NO_CLASS = -1
 """Index of a pixel whose class is not known."""
+Files = Sequence[dict[str, Any]]
+"""Name, sha256 and bytes of files."""
 SAME_PLACE = 0.01
 """Ground points of the same pixel may differ by this much, in degrees; another scene's differ by more."""
 SAME_CORNER = 0.1
@@ -131,9 +135,16 @@ def choose_roles(classes: KnownClasses, observed: Sequence[bool], seed: int, set
     return role
 
 
-def write(path: Path, scene: str, classes: KnownClasses, observed: Sequence[bool], role: NDArray[np.uint8]) -> None:
-    """Write the labels store of a scene."""
-    facts = {"scene": scene, "class_names": list(classes.class_names), "observed": list(observed)}
+def write(
+    path: Path, scene: str, classes: KnownClasses, observed: Sequence[bool], role: NDArray[np.uint8], files: Files
+) -> None:
+    """Write the labels store of a scene; `files` are fingerprints of what the labels were read from."""
+    facts = {
+        "scene": scene,
+        "class_names": list(classes.class_names),
+        "observed": list(observed),
+        "files": list(files),
+    }
     with store.create(path, "labels", **facts) as group:
         store.add_array(group, "known", ("y", "x"), classes.known, fill_value=NO_CLASS)
         store.add_array(group, "role", ("y", "x"), role)

@@ -30,7 +30,7 @@ class Model:
     basis: str
     """Fingerprint of the basis the features were made with."""
     classes: list[dict[str, Any]]
-    """code, name, is_known, colour, n_pixels, n_components of each class."""
+    """code, name, is_known, colour, n_pixels, n_classified, n_new_component, n_components of each class."""
 
     @property
     def n_known(self) -> int:

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from gibbsite import kernels, niw, statistics, streams
-from gibbsite.niw import Posterior, Prior, Sums
+from gibbsite import class_rules, kernels, statistics, streams
 from gibbsite.state import Rules, State, tidy
-from gibbsite.statistics import Floats, Integers, Moments
+from gibbsite.statistics import Floats, Integers, Statistics
 from gibbsite.streams import Purpose
 from gibbsite.tiles import Anchors, Answer, Pass, Range, Tile, answer, no_anchors
+
+ENOUGH_PINS = 0.2
+"""Share of the labelled pixels to be expected in a component that are enough to name its class."""
 
 MAX_BIRTHS = 128
 """Components one block scan may open on top of those it frees; never felt in practice."""
@@ -27,8 +29,11 @@ def choose_block(sweep: int, rules: Rules) -> Range:
     return block * rules.birth_block, min((block + 1) * rules.birth_block, rules.n_pixels)
 
 
-def scan_block(state: State, rules: Rules, task: Pass, reply: Answer, block: Tile) -> tuple[State, int]:
-    """The state after the tiles' answers and the block's own Gibbs scan, and the number of components born."""
+def scan_block(state: State, rules: Rules, task: Pass, reply: Answer, block: Tile) -> tuple[State, Integers, int]:
+    """The state after the tiles' answers and the block's own Gibbs scan, the block's labels, and the number of births.
+
+    Components are still numbered as in the pass, empty ones among them.
+    """
     shown, prior, drawn = state.is_explicit, state.prior, task.components
     n_explicit, n_loose = int(shown.sum()), int((~shown).sum())
     # The scan numbers explicit components first, then loose ones, then room for those it opens.
@@ -39,7 +44,7 @@ def scan_block(state: State, rules: Rules, task: Pass, reply: Answer, block: Til
     kernels.uniforms(streams.pixel_key(rules.seed, state.sweep, Purpose.BIRTHS), block.first, uniform)
     label, loose_class = kernels.scan_block(
         block.feature * rules.step,
-        block.known,
+        block.known if task.is_bound else np.full_like(block.known, -1),
         uniform,
         place[state.block_label],
         (
@@ -65,12 +70,13 @@ def scan_block(state: State, rules: Rules, task: Pass, reply: Answer, block: Til
         anchors=whole.anchors,
         block_label=whole.label - 1,
     )
-    return state, int((whole.statistics.n[n_explicit + n_loose :] > 0).sum())
+    return state, label, int((whole.statistics.n[n_explicit + n_loose :] > 0).sum())
 
 
 def _widen(reply: Answer, n_more: int) -> Answer:
     """The answer with further, empty components."""
-    empty = statistics.zeros(n_more, reply.statistics.total.shape[1])
+    width = reply.statistics.total.shape[1], reply.statistics.n_pinning.shape[1]
+    empty = statistics.zeros(n_more, *width)
     nobody = no_anchors(n_more)
     anchors = Anchors(np.append(reply.anchors.order, nobody.order), np.append(reply.anchors.rank, nobody.rank))
     return Answer(statistics.concatenate([reply.statistics, empty]), anchors, reply.label)
@@ -79,35 +85,51 @@ def _widen(reply: Answer, n_more: int) -> Answer:
 def reassign_classes(state: State, rules: Rules) -> State:
     """The state after every component that no labelled pixel pins has drawn its class anew, one by one."""
     generator = streams.generator(rules.seed, state.sweep, Purpose.CLASSES)
-    free = np.flatnonzero(state.statistics.n_pinning == 0)
-    order = generator.permutation(free)
-    table = ClassTable(state, rules)
+    pinned = pinned_class(state.statistics, rules)
+    order = generator.permutation(np.flatnonzero(pinned < 0))
+    table = ClassTable(replace(state, class_of=np.where(pinned < 0, state.class_of, pinned)), rules)
     for component in order:
         table.take_out(component)
         table.put_in(component, table.draw(component, generator.random()))
     return table.state()
 
 
+def pinned_class(sums: Statistics, rules: Rules) -> Integers:
+    """(n_components,) known class to which labelled pixels pin a component, -1 where they do not.
+
+    Where labelled pixels choose freely, most of those in a component name its class. A few strays must not name a
+    component of something unknown, so it needs a fifth of the share of labelled pixels that the components named after
+    the class have together.
+    """
+    if rules.n_known == 0:
+        return np.full(len(sums), -1)
+    named, most = sums.n_pinning.argmax(1), sums.n_pinning.max(1)
+    enough = np.zeros(len(sums)) if rules.is_bound else ENOUGH_PINS * expected_pins(named, most, sums.n)
+    return np.where((most > 0) & (most >= enough), named, -1)
+
+
+def expected_pins(named: Integers, most: Integers, n: Integers | Floats) -> Floats:
+    """(n_components,) labelled pixels to be expected, had all components named after a class the same share of them."""
+    is_named = most > 0
+    n_pixels = np.bincount(named[is_named], n[is_named], named.max(initial=0) + 1)
+    n_pins = np.bincount(named[is_named], most[is_named], len(n_pixels))
+    return np.asarray((n_pins / np.maximum(n_pixels, 1.0))[named] * n)
+
+
 class ClassTable:
     """The classes while components change hands; a component of class -1 stands alone."""
 
     def __init__(self, state: State, rules: Rules) -> None:
-        n_components, n_classes = len(state.class_of), len(state.class_id)
+        n_components, self._n_classes = len(state.class_of), len(state.class_id)
         self._state, self._rules = state, rules
-        self._prior: Prior = state.prior
-        self._moments = statistics.moments(state.statistics, rules.step)
-        if rules.class_rule == "extent":
-            # A class is seen as one Gaussian over all its pixels, as wide as it has become in each direction.
-            self._prior = replace(state.prior, spread=0.0)
-        self._component = niw.component_sums(self._moments, self._prior)
+        moments = statistics.moments(state.statistics, rules.step)
         # One spare class after the last is always empty: the new class a component may open.
-        room = n_classes + n_components + 1
-        self._class_of: Integers = state.class_of.copy()
-        seated = state.class_of >= 0
-        self._sums: Sums = niw.class_sums(self._component[seated], state.class_of[seated], room)
-        self._members: Floats = np.bincount(state.class_of[seated], minlength=room).astype(np.float64)
-        self._n_classes = n_classes
-        self._log_evidence: Floats = niw.log_evidence(self._sums, self._prior)
+        room = self._n_classes + n_components + 1
+        self._rule = class_rules.make(rules.class_rule, rules.reach_weight)(moments, state.prior, room)
+        self._members: Floats = np.zeros(room)
+        self._class_of: Integers = np.full(n_components, -1)
+        for component in np.flatnonzero((state.class_of >= 0) & (state.statistics.n > 0)):
+            self.put_in(int(component), int(state.class_of[component]))
 
     def take_out(self, component: int) -> None:
         """Let the component stand alone."""
@@ -129,22 +151,10 @@ class ClassTable:
 
     def scores(self, component: int) -> Floats:
         """Log odds of each class, the last one new, for a component that stands alone."""
-        chosen = slice(0, self._n_classes + 1)
-        members = self._members[chosen].copy()
-        members[-1] = self._prior.gamma
-        sums = self._sums[chosen]
+        members = self._members[: self._n_classes + 1].copy()
+        members[-1] = self._state.prior.gamma
         is_open = members > 0
-        if self._rules.class_rule == "evidence":
-            joined = niw.log_evidence(sums + self._component[component], self._prior)
-            score = joined - self._log_evidence[chosen]
-        else:
-            one = Moments(
-                self._moments.n[[component]],
-                self._moments.mean[[component]],
-                self._moments.scatter[[component]],
-            )
-            given: Posterior = niw.posterior(sums, self._prior)
-            score = niw.log_predictive_of_component(one, given, self._prior.spread)
+        score = self._rule.scores(component, len(members))
         return np.where(is_open, score + np.log(np.where(is_open, members, 1.0)), -np.inf)
 
     def state(self) -> State:
@@ -160,15 +170,5 @@ class ClassTable:
         return tidy(state, self._rules.n_known)
 
     def _change(self, component: int, class_index: int, sign: float) -> None:
-        sums, one = self._sums, self._component
-        sums.n[class_index] += sign * one.n[component]
-        sums.weight[class_index] += sign * one.weight[component]
-        sums.total[class_index] += sign * one.total[component]
-        sums.outer[class_index] += sign * one.outer[component]
-        sums.shrink[class_index] += sign * one.shrink[component]
+        self._rule.change(component, class_index, sign)
         self._members[class_index] += sign
-        if self._members[class_index] == 0:
-            # What rounding left behind in an emptied class must not reach the next one that opens there.
-            for values in (sums.n, sums.weight, sums.total, sums.outer, sums.shrink):
-                values[class_index] = 0.0
-        self._log_evidence[class_index] = niw.log_evidence(sums[class_index], self._prior)

@@ -7,7 +7,7 @@ a class is adding its sums. `spread` is 1/κ1, so that 0 is the model in which a
 Conjugate updates as in Murphy (2007), eqs. 217-227, with a component of n pixels weighing w = n/(1 + n/κ1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,37 +155,25 @@ def log_det(matrix: Floats) -> Floats:
 
 def log_predictive(x: Floats, given: Posterior, spread: float) -> Floats:
     """log f_k(x): one new pixel in a new component of each class, as a multivariate Student t; x (..., n_features)."""
-    n_features = x.shape[-1]
     inflation = 1.0 + spread + 1.0 / given.kappa
+    wide = replace(given, scale=given.scale * inflation[..., None, None])
     difference = x - given.mean
-    distance = (difference * np.linalg.solve(given.scale, difference[..., None])[..., 0]).sum(-1) / inflation
-    return _log_student(distance, given, inflation, n_features)
+    distance = (difference * np.linalg.solve(wide.scale, difference[..., None])[..., 0]).sum(-1)
+    return np.asarray(log_student_constant(wide) - 0.5 * (given.degrees + 1.0) * np.log1p(distance))
 
 
-def log_predictive_of_component(moments: Moments, given: Posterior, spread: float) -> Floats:
-    """Σ_i log f_k(x_i) over a component's pixels, for each class, from the component's sums alone.
-
-    The Student t is taken at the pixels' mean distance. That is exact for one pixel, tight for classes of many pixels,
-    and by Jensen's inequality never above the true value. `moments` holds one component; (n_classes,).
-    """
+def log_student_constant(given: Posterior) -> Floats:
+    """The part of a Student t's log density that knows no pixel; ν − d + 1 degrees, scale matrix Ψ/(ν − d + 1)."""
     n_features = given.mean.shape[-1]
-    inflation = 1.0 + spread + 1.0 / given.kappa
-    difference = moments.mean - given.mean
-    spread_matrix = moments.scatter / moments.n[..., None, None] + difference[..., :, None] * difference[..., None, :]
-    distance = np.einsum("...ab,...ba->...", np.linalg.inv(given.scale), spread_matrix) / inflation
-    return moments.n * _log_student(distance, given, inflation, n_features)
-
-
-def _log_student(distance: Floats, given: Posterior, inflation: Floats, n_features: int) -> Floats:
-    """log of a Student t with ν_k − d + 1 degrees and scale Ψ_k·inflation, at xᵀΨ_k⁻¹x/inflation = distance."""
     half = 0.5 * (given.degrees + 1.0)
-    return (
-        gammaln(half)
-        - gammaln(half - 0.5 * n_features)
-        - 0.5 * n_features * np.log(np.pi * inflation)
-        - 0.5 * log_det(given.scale)
-        - half * np.log1p(distance)
+    return np.asarray(
+        gammaln(half) - gammaln(half - 0.5 * n_features) - 0.5 * n_features * np.log(np.pi) - 0.5 * log_det(given.scale)
     )
+
+
+def without_spread(prior: Prior) -> Prior:
+    """The prior under which component means equal their class mean."""
+    return replace(prior, spread=0.0)
 
 
 def _log_crp_norm(concentration: float, n: float) -> float:

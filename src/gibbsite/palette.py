@@ -1,9 +1,9 @@
-"""Class colours: cool or muted for known classes, warm and vivid for discovered ones.
+"""Class colours: cool or muted for known classes, warm and vivid for the first discovered ones.
 
 The candidates are the Glasbey sets of colorcet. They are taken one by one, each time the one farthest from
 all taken before, where "far" is the smallest OKLab distance seen by normal, deuteranopic and protanopic
 eyes. A longer list starts with the shorter one, so a class keeps its colour when more are discovered after
-it.
+it. Warm colours alone would look alike soon, so from the ninth discovered class on any colour is taken.
 """
 
 from functools import cache
@@ -26,6 +26,9 @@ MUTED_CHROMA = 0.10
 
 WARM_HUE = (-35.0, 92.0)
 """OKLab hue angle, degrees, from magenta over red and orange to yellow."""
+
+N_WARM = 8
+"""So many discovered classes have warm colours, the largest ones."""
 
 _TO_CONES = np.array(
     [
@@ -111,16 +114,18 @@ def _order(is_known: bool) -> tuple[str, ...]:
     Known and discovered take turns in one run over both sets, so the two lists keep away from each other.
     """
     cool, warm = _candidates()
-    seen = seen_colours(cool + warm)
-    free = {True: list(range(len(cool))), False: list(range(len(cool), len(cool) + len(warm)))}
+    colours = cool + warm
+    seen = seen_colours(colours)
+    kind = {True: set(range(len(cool))), False: set(range(len(cool), len(colours)))}
+    free = set(range(len(colours)))
     taken: dict[bool, list[str]] = {True: [], False: []}
-    nearest = np.full(len(cool) + len(warm), np.inf)
+    nearest = np.full(len(colours), np.inf)
     turn = True
-    while free[True] or free[False]:
-        turn = turn if free[turn] else not turn
-        best = max(free[turn], key=lambda index: nearest[index])
-        free[turn].remove(best)
-        taken[turn].append((cool + warm)[best])
+    while free:
+        own = free & kind[turn] if turn or len(taken[False]) < N_WARM else set()
+        best = max(sorted(own or free), key=lambda index: nearest[index])
+        free.remove(best)
+        taken[turn].append(colours[best])
         nearest = np.minimum(nearest, _distances(seen, best))
         turn = not turn
     return tuple(taken[is_known])

@@ -45,6 +45,9 @@ def chain_rules(fit: Fit, seed: int, sizes: tuple[int, int, int], step: float) -
         is_single=fit.model == "igmm",
         class_rule=fit.class_rule,
         birth_block=block_size(fit.birth_block, n_pixels),
+        reach_weight=fit.reach_weight,
+        is_bound=fit.labels == "bind",
+        split_every=fit.split_every,
     )
 
 

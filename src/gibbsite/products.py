@@ -28,6 +28,7 @@ TABLE_COLUMNS = (
     "area_m2",
     "mean_probability",
     "n_polygons",
+    "n_speck_pixels",
 )
 
 Classes = Sequence[Mapping[str, Any]]
@@ -66,17 +67,17 @@ def read_scene(class_map: Path, probability: Path, classes: Classes) -> MappedSc
     return MappedScene(scene_name(class_map), raster.read_grid(class_map), code, chance, classes)
 
 
-def write_products(scene: MappedScene, class_map: Path, min_polygon_pixels: int, folder: Path) -> list[Path]:
-    """Write all products of a scene and return their paths."""
+def write_products(scene: MappedScene, class_map: Path, sieved: NDArray[np.uint16], folder: Path) -> list[Path]:
+    """Write all products of a scene and return their paths; polygons are those of the `sieved` class map."""
     area = pixel_areas(scene.grid)
-    patch, code_of_patch = polygons.label_patches(polygons.without_specks(scene.code, min_polygon_pixels))
+    patch, code_of_patch = polygons.label_patches(sieved)
     layers = {"area": area, "probability": scene.probability}
     frame = polygons.class_polygons(patch, code_of_patch, layers, scene.grid, scene.classes)
     contents = {
         f"{scene.name}_classes.gpkg": polygons.geopackage(frame),
         f"{scene.name}_class.tif": cloud_optimised(class_map),
         f"{scene.name}_class.qml": qgis.class_map_style(scene.classes).encode(),
-        f"{scene.name}_classes.csv": class_table(scene, area, code_of_patch).encode(),
+        f"{scene.name}_classes.csv": class_table(scene, area, sieved, code_of_patch).encode(),
     }
     for name, content in contents.items():
         with store.writing(folder / name) as part:
@@ -102,8 +103,11 @@ def cloud_optimised(class_map: Path) -> bytes:
         return bytes(packed.getbuffer())
 
 
-def class_table(scene: MappedScene, area: Floats, code_of_patch: NDArray[np.int64]) -> str:
-    """The classes of one scene as CSV, absent ones too; sizes are of the map before specks are merged."""
+def class_table(scene: MappedScene, area: Floats, sieved: NDArray[np.uint16], code_of_patch: NDArray[np.int64]) -> str:
+    """The classes of one scene as CSV, absent ones too; sizes are of the map before specks are merged.
+
+    `n_speck_pixels` are those that lie in polygons of other classes, because their own patch is too small for one.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(TABLE_COLUMNS)
@@ -124,6 +128,7 @@ def class_table(scene: MappedScene, area: Floats, code_of_patch: NDArray[np.int6
                 f"{size:.1f}" if np.isfinite(size) else "",
                 f"{chance.mean():.4f}" if chance.size else "",
                 int((code_of_patch == item["code"]).sum()),
+                int((is_here & (sieved != item["code"])).sum()),
             )
         )
     return text.getvalue()

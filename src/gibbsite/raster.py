@@ -56,15 +56,15 @@ def write_layer(path: Path, grid: Grid, blocks: Blocks, description: str) -> Non
 
 
 @contextmanager
-def open_raster(path: Path) -> Iterator[Any]:
-    """The raster opened for reading; InputError when it cannot be."""
+def open_raster(path: Path, expected: str = "a GeoTIFF") -> Iterator[Any]:
+    """The raster opened for reading; InputError, with what was `expected`, when it cannot be."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
         try:
             raster = rasterio.open(path)
         except RasterioIOError as error:
             found = "not a raster that GDAL reads" if path.exists() else "no such file"
-            raise InputError(f"{path}: {found}; expected a GeoTIFF of the map step ({error})") from None
+            raise InputError(f"{path}: {found}; expected {expected} ({error})") from None
     with raster:
         yield raster
 
@@ -82,6 +82,12 @@ def read_band(path: Path) -> NDArray[Any]:
     """The whole first band, (height, width)."""
     with open_raster(path) as raster:
         return read_rows(raster, 0, raster.height)
+
+
+def files(path: Path, expected: str) -> list[Path]:
+    """The files a raster consists of, itself first; InputError, with what was `expected`, when it is none."""
+    with open_raster(path, expected) as raster:
+        return [Path(name) for name in raster.files]
 
 
 def read_grid(path: Path) -> Grid:

@@ -21,6 +21,7 @@ from gibbsite.interactive import Classes, MapView, Trace
 from gibbsite.palette import ink
 from gibbsite.scene import Grid
 from gibbsite.spectra import ClassSpectra, Floats, open_gaps
+from gibbsite.truth import HELD_OUT, RASTER
 
 MAP_PIXELS = 400_000
 """Shown per map at most."""
@@ -50,6 +51,8 @@ class Scene:
     """Mapped pixels of each class code."""
     provenance: Mapping[str, Any]
     """As in the cube."""
+    files: Sequence[Mapping[str, Any]] = ()
+    """Use (cube, labels or truth), name, sha256 and bytes of all that was read."""
 
     @property
     def n_mapped(self) -> int:
@@ -116,6 +119,7 @@ def render(facts: Facts) -> str:
         summary=_summary(facts, cards),
         confusion=_confusion(facts.evaluation),
         chain_colours=interactive.CHAIN_COLOURS,
+        n_labelled=interactive.LABELLED,
         settings=json.dumps(facts.settings, indent=2, sort_keys=True, ensure_ascii=False),
         versions=_versions(),
         figures=Markup(interactive.document_json(figures)),
@@ -149,7 +153,10 @@ def _cards(facts: Facts) -> list[dict[str, Any]]:
 def _summary(facts: Facts, cards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The numbers of the first sentence; it names the first discovered classes."""
     new = [card for card in cards if not card["is_known"]]
+    sources = {item["source"] for item in (facts.evaluation or {}).get("scored", ()) if item["n_pixels"]}
     return {
+        "has_truth": RASTER in sources,
+        "has_held_out": HELD_OUT in sources,
         "n_scenes": len(facts.scenes),
         "n_mapped": sum(scene.n_mapped for scene in facts.scenes),
         "n_known": len(facts.classes) - len(new),

@@ -3,7 +3,7 @@
 import csv
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,18 @@ def read_scenes(path: Path) -> dict[str, SceneFiles]:
         _check_row(path, number, files, scenes)
         scenes[files.scene] = files
     return scenes
+
+
+def check_files(path: Path, scenes: Mapping[str, SceneFiles], made: str | None) -> None:
+    """Refuse scenes that name a file which is not there; those in the folder `made` will be there."""
+    for files in scenes.values():
+        for column in COLUMNS[1:]:
+            name = getattr(files, column)
+            if name and not Path(name).exists() and (made is None or Path(name).parent != Path(made)):
+                raise InputError(
+                    f"{path}: scene {files.scene!r}, column {column!r}: no such file {name}; "
+                    "paths start from the folder you run in, and letter case counts"
+                )
 
 
 def _read_rows(path: Path) -> list[tuple[int, list[str]]]:

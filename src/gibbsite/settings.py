@@ -6,21 +6,31 @@ same mapping. A step reads only its own sections, so a rule passes only those an
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 
 from gibbsite.errors import SettingsError
 
-Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-Moderate = Annotated[float, Field(ge=1e-9, le=1e9)]
+
+def _number(value: Any) -> Any:
+    """The number that a text such as 1e-5 stands for; YAML 1.1 takes it for text. Other values stay what they are."""
+    is_number = isinstance(value, str) and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+", value)
+    return float(value) if is_number else value
+
+
+# Stands behind the bounds, or the JSON schema would lose them.
+Written = BeforeValidator(_number)
+Fraction = Annotated[float, Field(ge=0.0, le=1.0), Written]
+Positive = Annotated[float, Field(gt=0.0), Written]
+Moderate = Annotated[float, Field(ge=1e-9, le=1e9), Written]
 Count = Annotated[int, Field(ge=1)]
 # Files have a list where Python has a tuple.
-Range = Annotated[tuple[float, float], Strict(False)]
+Range = Annotated[tuple[Annotated[float, Written], Annotated[float, Written]], Strict(False)]
 PositiveRange = Annotated[tuple[Positive, Positive], Strict(False)]
 
 
@@ -38,9 +48,15 @@ class Simulate(Section):
     binning: Literal[1, 2, 5, 10] = Field(
         5, description="Detector binning: 640, 320, 128 or 64 samples for 1, 2, 5 or 10."
     )
-    latitude: Annotated[float, Field(ge=-85, le=85)] = Field(-21.3, description="Centre latitude, degrees north.")
-    longitude: Annotated[float, Field(ge=-180, le=360)] = Field(74.7, description="Centre longitude, degrees east.")
-    noise: Annotated[float, Field(ge=0)] = Field(1.0, description="Noise against that of a good CRISM scene (1).")
+    latitude: Annotated[float, Field(ge=-85, le=85), Written] = Field(
+        -21.3, description="Centre latitude, degrees north."
+    )
+    longitude: Annotated[float, Field(ge=-180, le=360), Written] = Field(
+        74.7, description="Centre longitude, degrees east."
+    )
+    noise: Annotated[float, Field(ge=0), Written] = Field(
+        1.0, description="Noise against that of a good CRISM scene (1)."
+    )
 
 
 class Ingest(Section):
@@ -64,7 +80,7 @@ class Clean(Section):
     incidence: bool = Field(True, description="Divide by cos(incidence) where the scene has incidence angles.")
     destripe: bool | Literal["auto"] = Field(
         "auto",
-        description="Even out the columns of the detector, band by band; auto: in sensor-space scenes only.",
+        description="Weaken stripes from column to column, band by band; auto: in sensor-space scenes only.",
     )
 
 
@@ -84,7 +100,7 @@ class Features(Section):
 class Labels(Section):
     """From shapes to known classes."""
 
-    train_fraction: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+    train_fraction: Annotated[float, Field(gt=0.0, le=1.0), Written] = Field(
         0.2, description="Share of each class's labelled pixels the model may see; the rest is held out."
     )
     min_train: Count = Field(5, description="At least so many training pixels per class, if it has them.")
@@ -102,11 +118,21 @@ class Fit(Section):
     sweeps: Count = Field(300, description="Sweeps per chain.")
     burn_in: Fraction = Field(0.5, description="Share of the sweeps before the structure may be taken.")
     start_components: Count = Field(64, description="Components of the k-means++ start.")
-    class_rule: Literal["evidence", "predictive", "extent"] = Field(
-        "predictive", description="How a component chooses its class."
+    class_rule: Literal["evidence", "predictive", "reach"] = Field(
+        "reach", description="How a component chooses its class."
+    )
+    reach_weight: Annotated[float, Field(ge=0.0, le=1e6), Written] = Field(
+        2.0, description="reach: weight of the prior in how far a class reaches, in components."
+    )
+    labels: Literal["bind", "vote"] = Field(
+        "vote",
+        description="bind: labelled pixels sit in components of their class; vote: they choose freely and name them.",
+    )
+    split_every: Annotated[int, Field(ge=0)] = Field(
+        10, description="Sweeps from one proposal of splits and merges to the next; 0: none."
     )
     pre_sweeps: Annotated[int, Field(ge=0)] = Field(100, description="Sweeps on the labelled pixels alone.")
-    outlier_fraction: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+    outlier_fraction: Annotated[float, Field(ge=0.0, lt=1.0), Written] = Field(
         0.2, description="Least likely share of each class's training pixels that do not pin their component."
     )
     alpha: Moderate = Field(1.0, description="Concentration of components (over pixels).")
@@ -206,16 +232,25 @@ def _is_inline(source: str) -> bool:
 
 def _read(source: str) -> dict[str, Any]:
     """The mapping of one source."""
-    name = "--settings" if _is_inline(source) else source
+    if _is_inline(source):
+        return _read_inline(source)
     try:
-        found = yaml.safe_load(source if _is_inline(source) else Path(source).read_text(encoding="utf-8"))
+        found = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"{name}: cannot read settings ({error.strerror})") from None
+        raise SettingsError(f"{source}: cannot read settings ({error.strerror})") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{name}: not valid YAML ({' '.join(str(error).split())})") from None
+        raise SettingsError(f"{source}: not valid YAML ({' '.join(str(error).split())})") from None
     if not isinstance(found, dict | None):
-        raise SettingsError(f"{name}: found {type(found).__name__}, expected 'key: value' settings")
+        raise SettingsError(f"{source}: found {type(found).__name__}, expected 'key: value' settings")
     return found or {}
+
+
+def _read_inline(source: str) -> dict[str, Any]:
+    """The mapping of inline JSON; it starts with a brace, so it is one or nothing."""
+    try:
+        return dict(json.loads(source))
+    except ValueError as error:
+        raise SettingsError(f"--settings: not valid JSON ({error}); put names and words in double quotes") from None
 
 
 def schema() -> str:

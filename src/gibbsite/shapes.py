@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from pyogrio.errors import DataSourceError
 from pyproj import CRS
 
-from gibbsite import mars
+from gibbsite import image, mars
 from gibbsite.errors import InputError
 from gibbsite.labels import NO_CLASS, KnownClasses, settle_names
 from gibbsite.scene import Grid, grid_of
 
 LINES_AT_ONCE = 256
+COMPANIONS = (".dbf", ".shx", ".prj", ".cpg")
+"""What may lie beside a Shapefile: attributes, index, coordinate system, encoding."""
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +51,14 @@ def is_vector(path: Path) -> bool:
         return len(pyogrio.list_layers(path)) > 0
     except DataSourceError:
         return False
+
+
+def files(path: Path) -> list[Path]:
+    """The files the polygons come from: the file, with its companions if it is a Shapefile, or all in the folder."""
+    if path.is_dir():
+        return sorted(file for file in path.iterdir() if file.is_file())
+    others = [image.sibling(path, suffix) for suffix in COMPANIONS] if path.suffix.lower() == ".shp" else []
+    return [path, *(file for file in others if file is not None)]
 
 
 def read_shapes(path: Path, class_field: str) -> Shapes:

@@ -175,11 +175,15 @@ def end_of(values: Floats) -> float:
     return float(values[np.isfinite(values)][-5:].mean())
 
 
-def spread_out(y: Floats, distance: float) -> Floats:
-    """The heights moved apart to at least `distance`, in their order, about where they were."""
+def spread_out(y: Floats, distance: float, limits: tuple[float, float]) -> Floats:
+    """The heights moved apart to at least `distance`, in their order, about where they were, within the limits.
+
+    Where there is no room for all, those at the ends come closer.
+    """
     order = np.argsort(y, kind="stable")
     spaced = y[order].astype(float)
-    for _ in range(100):
+    for _ in range(200):
+        spaced = np.clip(spaced, *limits)
         overlap = distance - np.diff(spaced)
         if not (overlap > 1e-9 * distance).any():
             break
@@ -187,7 +191,7 @@ def spread_out(y: Floats, distance: float) -> Floats:
         spaced[:-1] -= push
         spaced[1:] += push
     moved = np.empty_like(spaced)
-    moved[order] = spaced
+    moved[order] = np.clip(spaced, *limits)
     return moved
 
 

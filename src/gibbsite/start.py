@@ -17,7 +17,7 @@ from gibbsite.niw import Prior
 from gibbsite.state import Rules, State, tidy
 from gibbsite.statistics import Floats, Integers
 from gibbsite.streams import Purpose
-from gibbsite.tiles import Answer, Pass, Tile, answer, tally
+from gibbsite.tiles import Answer, Pass, Tile, answer, draw_labels, tally
 
 SAMPLE_PIXELS = 32768
 """Pixels that k-means++ sees."""
@@ -43,14 +43,25 @@ class Pins:
         return replace(tile, known=np.where(is_outlier, np.int16(-1), tile.known))
 
 
-def learn(
-    labelled: Tile, rules: Rules, prior: Prior, sweeps: int, outlier_fraction: float
-) -> tuple[State, Pins | None]:
-    """What the labelled pixels teach: components of the known classes, and what tells outliers (none: all pin)."""
-    learnt = learn_labelled(labelled, rules, prior, sweeps)
+@dataclass(frozen=True)
+class Learnt:
+    """What the labelled pixels teach."""
+
+    state: State
+    """Components of the known classes."""
+    pins: Pins | None
+    """What tells outliers; without it every labelled pixel pins."""
+    labelled: Tile
+    """The labelled pixels, outliers unlabelled."""
+
+
+def learn(labelled: Tile, rules: Rules, prior: Prior, sweeps: int, outlier_fraction: float) -> Learnt:
+    """What the labelled pixels teach: components of the known classes, and which of the pixels pin."""
+    state = learn_labelled(labelled, rules, prior, sweeps)
     if rules.is_single or outlier_fraction == 0.0:
-        return learnt, None
-    return learnt, find_pins(labelled, learnt, rules, outlier_fraction)
+        return Learnt(state, None, labelled)
+    pins = find_pins(labelled, state, rules, outlier_fraction)
+    return Learnt(state, pins, pins.apply(labelled))
 
 
 def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> State:
@@ -64,6 +75,7 @@ def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> S
         n_pixels=n_pixels,
         birth_block=moves.block_size(rules.birth_block, n_pixels),
         constants=None,
+        is_bound=True,
     )
     task = first_pass(None, rules)
     reply = answer(labelled, labelled.known.astype(np.int64), rules.n_known, task)
@@ -86,7 +98,7 @@ def find_pins(labelled: Tile, state: State, rules: Rules, outlier_fraction: floa
 
 
 def first_state(
-    learnt: State | None,
+    learnt: Learnt | None,
     rules: Rules,
     prior: Prior,
     n_cells: int,
@@ -96,13 +108,17 @@ def first_state(
     reduce_tiles, read_pixels = reads
     generator = streams.generator(rules.seed, 0, Purpose.START)
     sample = _sample(rules, read_pixels, generator) * np.float64(rules.step)
-    components = _cells(sample, n_cells, generator)
-    n_known = rules.n_known
+    cells = components = _cells(sample, n_cells, generator)
+    cell_class = np.full(len(cells.class_of), -1)
     if learnt is not None:
-        components = _join(learnt, rules, components, generator)
+        components = _join(learnt.state, rules, cells, generator)
+        cell_class = _class_by_pins(cells, learnt.labelled, rules)
     reply = reduce_tiles(first_pass(components, rules))
-    state = tidy(state_of(reply, components.class_of, len(components.centre), prior), n_known)
-    return state if rules.is_single else _enter_classes(state, rules, generator)
+    state = state_of(reply, components.class_of, len(components.centre), prior)
+    if rules.is_single:
+        return tidy(state, rules.n_known)
+    n_learnt = len(components.class_of) - len(cells.class_of)
+    return _enter_classes(replace(state, class_of=np.append(state.class_of[:n_learnt], cell_class)), rules, generator)
 
 
 def first_pass(components: Components | None, rules: Rules) -> Pass:
@@ -113,6 +129,8 @@ def first_pass(components: Components | None, rules: Rules) -> Pass:
         step=rules.step,
         next_block=moves.choose_block(1, rules),
         next_order_key=streams.pixel_key(rules.seed, 1, Purpose.ORDER),
+        n_known=rules.n_known,
+        is_bound=rules.is_bound,
     )
 
 
@@ -129,13 +147,30 @@ def state_of(reply: Answer, class_of: Integers, n_classes: int, prior: Prior) ->
     )
 
 
+def _class_by_pins(cells: Components, labelled: Tile, rules: Rules) -> Integers:
+    """(n_cells,) the known class that most labelled pixels in a cell have; -1 for cells with few or none.
+
+    A cell among labelled pixels belongs to their class whatever its shape: it need not be guessed. But a few strays
+    must not name a cell of something unknown, so a cell needs half the share of labelled pixels that all cells of the
+    class together have.
+    """
+    pinning = labelled.known >= 0
+    pins = Tile(0, labelled.feature[pinning], labelled.known[pinning])
+    task = replace(first_pass(cells, rules), is_bound=False)
+    count = np.zeros((len(cells.class_of), rules.n_known), np.int64)
+    np.add.at(count, (draw_labels(pins, task), pins.known), 1)
+    named, most = count.argmax(1), count.max(1)
+    enough = 0.5 * moves.expected_pins(named, most, np.exp(cells.log_weight) * rules.n_pixels)
+    return np.where((most > 0) & (most >= enough), named, -1)
+
+
 def _enter_classes(state: State, rules: Rules, generator: np.random.Generator) -> State:
-    """The state in which cells have chosen a class one by one, largest first, instead of one class each."""
-    n_known = rules.n_known
-    alone = np.flatnonzero(state.class_of >= n_known)
+    """The state in which components of class -1 have chosen a class one by one, largest first."""
+    used = np.flatnonzero(state.statistics.n > 0)
+    alone = used[state.class_of[used] < 0]
     order = alone[np.argsort(-state.statistics.n[alone], kind="stable")]
-    class_of = np.where(state.class_of >= n_known, -1, state.class_of)
-    table = ClassTable(replace(state, class_of=class_of, class_id=np.arange(n_known), next_class_id=n_known), rules)
+    n_known = rules.n_known
+    table = ClassTable(replace(state, class_id=np.arange(n_known), next_class_id=n_known), rules)
     for component in order:
         table.put_in(int(component), table.draw(int(component), generator.random()))
     return table.state()

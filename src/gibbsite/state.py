@@ -27,9 +27,15 @@ class Rules:
     is_single: bool
     """Every class has one component (igmm)."""
     class_rule: str
-    """How a component chooses its class: 'evidence', 'predictive' or 'extent'."""
+    """How a component chooses its class: 'evidence', 'predictive' or 'reach'."""
     birth_block: int
     """Pixels per sweep that may open and close components."""
+    reach_weight: float = 2.0
+    """Of the prior in how far a class reaches, in components (rule 'reach')."""
+    is_bound: bool = True
+    """Labelled pixels that pin choose among components of their class only; otherwise components follow their pins."""
+    split_every: int = 0
+    """Sweeps from one proposal of splits and merges to the next; 0: none."""
 
 
 @dataclass(frozen=True)

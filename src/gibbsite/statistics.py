@@ -24,7 +24,7 @@ class Statistics:
     outer: Integers
     """(n_components, n_features, n_features) Σxxᵀ."""
     n_pinning: Integers
-    """(n_components,) labelled pixels that pin the component to their class."""
+    """(n_components, n_known) labelled pixels of each known class that pin the component to it."""
 
     def __add__(self, other: "Statistics") -> "Statistics":
         return Statistics(
@@ -54,13 +54,13 @@ class Moments:
     """(n_components, n_features, n_features) Σ(x − mean)(x − mean)ᵀ."""
 
 
-def zeros(n_components: int, n_features: int) -> Statistics:
+def zeros(n_components: int, n_features: int, n_known: int) -> Statistics:
     """Statistics of no pixels."""
     return Statistics(
         np.zeros(n_components, np.int64),
         np.zeros((n_components, n_features), np.int64),
         np.zeros((n_components, n_features, n_features), np.int64),
-        np.zeros(n_components, np.int64),
+        np.zeros((n_components, n_known), np.int64),
     )
 
 

@@ -21,6 +21,8 @@ class Purpose(IntEnum):
     POLISH = 6
     ORDER = 9
     BLOCKS = 10
+    SPLITS = 11
+    ACCEPTANCE = 12
 
 
 def pixel_key(seed: int, sweep: int, purpose: Purpose) -> np.uint64:

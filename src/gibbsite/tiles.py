@@ -1,6 +1,9 @@
 """What happens where the pixels are: a tile and a pass go in, sums come out."""
 
+import functools
+import operator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +94,19 @@ class Pass:
     """Ranks of the next sweep's block, whose labels are wanted."""
     next_order_key: np.uint64 = NO_KEY
     """Of the next sweep's order, whose anchors are wanted."""
+    n_known: int = 0
+    """Known classes."""
+    is_bound: bool = True
+    """Labelled pixels that pin choose among the components of their class only."""
+
+    def answer(self, tile: Tile) -> "Answer":
+        """The tile's answer: a pure function of its pixels and the pass."""
+        n_components = len(self.components.class_of)
+        # A tile inside the block answers with the sums of no pixels.
+        parts = outside(tile, self.skip) or [tile.part(tile.first, tile.first)]
+        return functools.reduce(
+            operator.add, (answer(part, draw_labels(part, self), n_components, self) for part in parts)
+        )
 
 
 @dataclass(frozen=True)
@@ -108,18 +124,16 @@ class Answer:
         return Answer(self.statistics + other.statistics, self.anchors + other.anchors, self.label + other.label)
 
 
-def tally(tile: Tile, task: Pass) -> Answer:
-    """A tile's answer: a pure function of its pixels and the pass."""
-    n_components = len(task.components.class_of)
-    out = Answer(
-        statistics.zeros(n_components, tile.feature.shape[1]),
-        no_anchors(n_components),
-        np.zeros(task.next_block[1] - task.next_block[0], np.int64),
-    )
-    for start, stop in _without((tile.first, tile.stop), task.skip):
-        part = tile.part(start, stop)
-        out = out + answer(part, draw_labels(part, task), n_components, task)
-    return out
+class Task(Protocol):
+    """What a tile can answer: a pass, or a replay of one."""
+
+    def answer(self, tile: Tile) -> Any:
+        """The tile's answer: a pure function of its pixels and the task. Answers of tiles are added up."""
+
+
+def tally(tile: Tile, task: Task) -> Any:
+    """The tile's answer."""
+    return task.answer(tile)
 
 
 def draw_labels(tile: Tile, task: Pass) -> Integers:
@@ -129,8 +143,9 @@ def draw_labels(tile: Tile, task: Pass) -> Integers:
     order = np.zeros(n_components, np.uint64) if task.anchors is None else task.anchors.order
     keys = (task.key, task.order_key)
     step = np.float32(task.step)
-    kernels.indicate(tile.feature, tile.known, tile.first, keys, step, task.components.lanes(), order, label)
-    if (label < 0).any():
+    known = tile.known if task.is_bound else np.full_like(tile.known, -1)
+    lanes = task.components.lanes()
+    if kernels.indicate(tile.feature, known, tile.first, keys, step, lanes, order, label):
         raise GibbsiteError(
             f"pixel {tile.first + int(np.argmin(label))} fits no component: the odds are not numbers; "
             "bring the settings of fit nearer to their defaults"
@@ -149,34 +164,21 @@ def answer(tile: Tile, label: Integers, n_components: int, task: Pass) -> Answer
     low, high = max(tile.first, task.next_block[0]), min(tile.stop, task.next_block[1])
     if low < high:
         wanted[low - task.next_block[0] : high - task.next_block[0]] = 1 + label[low - tile.first : high - tile.first]
-    return Answer(sum_by_label(tile, label, n_components), anchors, wanted)
+    return Answer(sum_by_label(tile, label, n_components, task.n_known), anchors, wanted)
 
 
-def sum_by_label(tile: Tile, label: Integers, n_components: int) -> Statistics:
-    """The statistics of a tile's pixels under these labels.
-
-    Fixed-point products are below 2^30 and a tile has at most 2^22 pixels, so float64 holds every sum exactly, in
-    whatever order the linear algebra adds.
-    """
-    n_features = tile.feature.shape[1]
-    # Sorting 16-bit numbers takes linear time.
-    order = np.argsort(label.astype(np.uint16) if n_components < 2**16 else label, kind="stable")
-    values = tile.feature[order].astype(np.float64)
-    n = np.bincount(label, minlength=n_components)
-    stop = np.cumsum(n)
-    total = np.zeros((n_components, n_features), np.int64)
-    outer = np.zeros((n_components, n_features, n_features), np.int64)
-    for c in np.flatnonzero(n):
-        mine = values[stop[c] - n[c] : stop[c]]
-        total[c] = mine.sum(0)
-        outer[c] = mine.T @ mine
-    n_pinning = np.bincount(label[tile.known >= 0], minlength=n_components)
-    return Statistics(n, total, outer, n_pinning)
+def sum_by_label(tile: Tile, label: Integers, n_components: int, n_known: int) -> Statistics:
+    """The statistics of a tile's pixels under these labels."""
+    sums = statistics.zeros(n_components, tile.feature.shape[1], n_known)
+    kernels.add_up(tile.feature, label, sums.n, sums.total, sums.outer)
+    pins = np.flatnonzero(tile.known >= 0)
+    np.add.at(sums.n_pinning, (label[pins], tile.known[pins]), 1)
+    return sums
 
 
-def _without(whole: Range, skip: Range) -> list[Range]:
-    """The ranks of `whole` less those to skip, as at most two ranges."""
+def outside(tile: Tile, skip: Range) -> list[Tile]:
+    """The tile less the ranks to skip, as at most two tiles."""
     if skip[0] >= skip[1]:
-        return [whole]
-    ranges = [(whole[0], min(whole[1], skip[0])), (max(whole[0], skip[1]), whole[1])]
-    return [(start, stop) for start, stop in ranges if start < stop]
+        return [tile]
+    ranges = [(tile.first, min(tile.stop, skip[0])), (max(tile.first, skip[1]), tile.stop)]
+    return [tile.part(start, stop) for start, stop in ranges if start < stop]

@@ -25,3 +25,8 @@ def cube_files(wildcards):
 def label_files(wildcards):
     shapes = SCENES[wildcards.scene].labels
     return {"shapes": shapes} if shapes else {}
+
+
+def truth_files(wildcards):
+    raster = SCENES[wildcards.scene].truth
+    return {"raster": raster} if raster else {}

@@ -18,7 +18,7 @@ rule map:
         "../../environment.yml"
     shell:
         "gibbsite map --features {input.features:q} --model {input.model:q}"
-        " --out-dir $(dirname {output.code:q}) 2> {log:q}"
+        ' --out-dir "$(dirname {output.code:q})" 2> {log:q}'
 
 
 rule spectra:
@@ -45,7 +45,7 @@ rule spectra:
         "../../environment.yml"
     shell:
         "gibbsite spectra --cubes {input.cubes:q} --maps {input.maps:q} --model {input.model:q}"
-        " --out-dir $(dirname {output.table:q}) 2> {log:q}"
+        ' --out-dir "$(dirname {output.table:q})" 2> {log:q}'
 
 
 rule products:
@@ -72,4 +72,4 @@ rule products:
         settings=settings("products"),
     shell:
         "gibbsite products --class-map {input.class_map:q} --probability {input.probability:q}"
-        " --model {input.model:q} --settings {params.settings:q} --out-dir $(dirname {output.polygons:q}) 2> {log:q}"
+        ' --model {input.model:q} --settings {params.settings:q} --out-dir "$(dirname {output.polygons:q})" 2> {log:q}'

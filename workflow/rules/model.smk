@@ -14,6 +14,8 @@ rule fit:
     input:
         features=each_scene("features/{scene}.zarr"),
         labels=each_scene("labels/{scene}.zarr"),
+        # Not read: a wrong truth must end the run before the sampler starts. Another truth needs no other chain.
+        truths=ancient(each_scene("truths/{scene}.zarr")),
     output:
         directory(f"{RESULTS}/chains/{{chain}}.zarr"),
     log:

@@ -1,13 +1,14 @@
-# What people read: the score where the truth is known, and the page.
+# What people read: the score where there is something to score against, and the page.
 
-TRUE_SCENES = [scene for scene, files in SCENES.items() if files.truth]
+SCORED_SCENES = [
+    scene for scene, files in SCENES.items() if files.truth or files.labels
+]
 
 
 rule evaluate:
     input:
-        maps=expand(f"{RESULTS}/maps/{{scene}}_class.tif", scene=TRUE_SCENES),
-        truths=[SCENES[scene].truth for scene in TRUE_SCENES],
-        labels=expand(f"{RESULTS}/labels/{{scene}}.zarr", scene=TRUE_SCENES),
+        maps=expand(f"{RESULTS}/maps/{{scene}}_class.tif", scene=SCORED_SCENES),
+        truths=expand(f"{RESULTS}/truths/{{scene}}.zarr", scene=SCORED_SCENES),
         model=f"{RESULTS}/model.zarr",
     output:
         f"{RESULTS}/evaluation.json",
@@ -18,8 +19,8 @@ rule evaluate:
     conda:
         "../../environment.yml"
     shell:
-        "gibbsite evaluate --maps {input.maps:q} --truths {input.truths:q} --labels {input.labels:q}"
-        " --model {input.model:q} --out {output:q} 2> {log:q}"
+        "gibbsite evaluate --maps {input.maps:q} --truths {input.truths:q} --model {input.model:q}"
+        " --out {output:q} 2> {log:q}"
 
 
 rule report:
@@ -27,10 +28,11 @@ rule report:
         model=f"{RESULTS}/model.zarr",
         chains=expand(f"{RESULTS}/chains/{{chain}}.zarr", chain=CHAINS),
         cubes=each_scene("cubes/{scene}.zarr"),
+        labels=each_scene("labels/{scene}.zarr"),
         maps=each_scene("maps/{scene}_class.tif"),
         probabilities=each_scene("maps/{scene}_probability.tif"),
         spectra=f"{RESULTS}/spectra/spectra.csv",
-        evaluation=[f"{RESULTS}/evaluation.json"] if TRUE_SCENES else [],
+        evaluation=[f"{RESULTS}/evaluation.json"] if SCORED_SCENES else [],
     output:
         report(
             f"{RESULTS}/report.html", caption="../report/report.rst", category="Report"
@@ -46,9 +48,9 @@ rule report:
             "seed", "ingest", "clean", "features", "labels", "fit", "select", "report"
         ),
         evaluation=optional(
-            "--evaluation", f"{RESULTS}/evaluation.json" if TRUE_SCENES else ""
+            "--evaluation", f"{RESULTS}/evaluation.json" if SCORED_SCENES else ""
         ),
     shell:
         "gibbsite report --model {input.model:q} --chains {input.chains:q} --cubes {input.cubes:q}"
-        " --maps {input.maps:q} --spectra {input.spectra:q} {params.evaluation}"
+        " --labels {input.labels:q} --maps {input.maps:q} --spectra {input.spectra:q} {params.evaluation}"
         " --settings {params.settings:q} --out {output:q} 2> {log:q}"

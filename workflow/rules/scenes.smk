@@ -1,4 +1,4 @@
-# One scene at a time: archive files -> cube -> features, and shapes -> labels.
+# One scene at a time: archive files -> cube -> features, shapes -> labels, and what the map is scored against.
 
 
 rule ingest:
@@ -77,3 +77,22 @@ rule labels:
     shell:
         "gibbsite labels --cube {input.cube:q} {params.shapes}"
         " --settings {params.settings:q} --out {output:q} 2> {log:q}"
+
+
+rule truth:
+    input:
+        unpack(truth_files),
+        cube=f"{RESULTS}/cubes/{{scene}}.zarr",
+        labels=f"{RESULTS}/labels/{{scene}}.zarr",
+    output:
+        directory(f"{RESULTS}/truths/{{scene}}.zarr"),
+    log:
+        f"{RESULTS}/logs/truth/{{scene}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/truth/{{scene}}.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        raster=lambda wildcards: optional("--raster", SCENES[wildcards.scene].truth),
+    shell:
+        "gibbsite truth --cube {input.cube:q} --labels {input.labels:q} {params.raster} --out {output:q} 2> {log:q}"

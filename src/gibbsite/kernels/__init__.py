@@ -2,5 +2,7 @@
 
 from gibbsite.kernels.block import scan_block
 from gibbsite.kernels.lanes import class_odds, find_anchors, indicate, log_density, uniforms
+from gibbsite.kernels.sides import take_sides
+from gibbsite.kernels.sums import add_up
 
-__all__ = ["class_odds", "find_anchors", "indicate", "log_density", "scan_block", "uniforms"]
+__all__ = ["add_up", "class_odds", "find_anchors", "indicate", "log_density", "scan_block", "take_sides", "uniforms"]

@@ -1,7 +1,8 @@
 """Loops over all pixels of a tile, many pixels side by side in vector lanes.
 
-A pixel's arithmetic never depends on where in a tile it stands: blocks are padded, lanes do not mix, and no
-`fastmath` reorders sums. That is what makes results independent of tile size.
+A pixel's arithmetic never depends on where in a tile it stands: blocks are padded, lanes do not mix, and no `fastmath`
+reorders sums. That is what makes results independent of tile size. Scores are logarithms to base 2
+(`Components.lanes`).
 """
 
 import math
@@ -9,22 +10,34 @@ import math
 import numpy as np
 from numba import njit
 
-from gibbsite.kernels.vectors import LANES, multiply_1, multiply_4
-
-BLOCK = 256
-"""Pixels worked on together, one per vector lane: d + L rows of them stay in the second-level cache."""
+from gibbsite.kernels.products import score_class, whiten
+from gibbsite.kernels.vectors import (
+    LANES,
+    aligned,
+    bar_others,
+    count_reached,
+    exp2,
+    load,
+    load_two_features,
+    spread,
+    stay_apart,
+    store,
+)
 
 
 @njit(inline="always")
 def _hash(key, rank):
-    # Two rounds of the SplitMix64 finaliser, keyed before each: flips of any bit of key or rank reach all bits.
+    """SplitMix64: what comes `rank` steps after `key`. Keys are hashes themselves, so sequences do not meet."""
     z = key + rank * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = (z ^ (z >> np.uint64(31))) + key
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+@njit(inline="always")
+def _hash_lanes(key, first_rank, out):
+    for i in range(LANES):
+        out[i] = _hash(key, np.uint64(first_rank + i))
 
 
 @njit(inline="always")
@@ -40,124 +53,96 @@ def uniforms(key, first, out):
 
 
 @njit(inline="always")
-def _load(feature, first, step, x):
-    """Copy one block of fixed-point pixels into lanes: x[a, i]; lanes past the end are zero."""
-    n_lanes = min(BLOCK, feature.shape[0] - first)
-    for i in range(n_lanes):
-        for a in range(feature.shape[1]):
-            x[a, i] = np.float32(feature[first + i, a]) * step
-    for i in range(n_lanes, BLOCK):
-        for a in range(feature.shape[1]):
-            x[a, i] = np.float32(0.0)
-    return n_lanes
+def _rows(n_rows):
+    """(n_rows, LANES) float32, uninitialised."""
+    return aligned(4 * LANES * n_rows).view(np.float32).reshape(n_rows, LANES)
 
 
 @njit(inline="always")
-def _add_products(out, start, stop, coefficient, rows, is_triangular):
-    """out[r, i] += Σ_a coefficient[r, a] · rows[a, i] for rows start .. stop − 1; a from r on where triangular."""
-    for lane in range(0, BLOCK, LANES):
-        r = start
-        while r + 3 < stop:
-            multiply_4(out, r, coefficient, r, rows, (r if is_triangular else 0, lane))
-            r += 4
-        while r < stop:
-            multiply_1(out, r, coefficient, r, rows, (r if is_triangular else 0, lane))
-            r += 1
-
-
-@njit(nogil=True, cache=True)
-def _score(x, components, lanes, score):
-    """score[c, i] = log π_c N(x_i; μ_c, Σ), up to one constant, for all components; whitened once per class."""
-    class_start, centre, whiten, offset, direction = components
-    away, y, square = lanes
-    n_features = x.shape[0]
-    for k in range(len(class_start) - 1):
-        for a in range(n_features):
-            for i in range(BLOCK):
-                away[a, i] = x[a, i] - centre[k, a]
-                y[a, i] = np.float32(0.0)
-        # whiten[k] is upper triangular: feature a of the whitened pixel needs the features from a on.
-        _add_products(y, 0, n_features, whiten[k], away, True)
-        for i in range(BLOCK):
-            square[i] = np.float32(0.0)
-        for a in range(n_features):
-            for i in range(BLOCK):
-                square[i] += y[a, i] * y[a, i]
-        for c in range(class_start[k], class_start[k + 1]):
-            for i in range(BLOCK):
-                score[c, i] = offset[c] - np.float32(0.5) * square[i]
-        _add_products(score, class_start[k], class_start[k + 1], direction, y, False)
+def _work(n_features):
+    """Work space of `_score`: y, square, best."""
+    return _rows(n_features), _rows(1), _rows(1)
 
 
 @njit(inline="always")
-def _lanes(n_features):
-    """Work space of `_score`."""
-    return (
-        np.empty((n_features, BLOCK), np.float32),
-        np.empty((n_features, BLOCK), np.float32),
-        np.empty(BLOCK, np.float32),
-    )
+def _load(feature, first, stop, step, x):
+    """Set x[a, i] to feature a of pixel first + i; lanes past the last pixel repeat it."""
+    n_features = feature.shape[1]
+    if n_features == 1:
+        for i in range(LANES):
+            x[0, i] = np.float32(feature[min(first + i, stop - 1), 0]) * step
+    else:
+        for a in range(0, n_features, 2):
+            # Of an odd number of features the last but one is loaded twice.
+            load_two_features(feature, (first, stop), min(a, n_features - 2), step, x)
 
 
-@njit(nogil=True, cache=True)
-def _exponentiate(score, best, odds, total, whole):
-    """odds[c, i] = exp(score[c, i] − best[i]) and their sum over c, to about 2e-7, many lanes at a time.
+@njit(inline="always")
+def _load_known(known, first, stop, lane_known):
+    """Whether any pixel has a known class; if so, those of all lanes go into `lane_known`."""
+    # A slice, here and below: LLVM does not vectorise loops whose index might be negative.
+    here = known[first:stop]
+    is_any = False
+    for i in range(len(here)):
+        is_any |= here[i] >= 0
+    if is_any:
+        for i in range(LANES):
+            lane_known[i] = here[min(i, len(here) - 1)]
+    return is_any
 
-    2^t with t split into a whole number, put into the exponent bits of a float (`whole` seen as int32), and a rest in
-    (−1, 0], by the Taylor series about −1/2. math.exp would be called lane by lane; this is 5 times faster. Odds end at
-    2^−100: smaller ones pick nothing, and denormal numbers would halve the speed.
+
+@njit(nogil=True)
+def _score(x, is_any_known, lane_known, components, work, score):
+    """Set score[c, i] = log2 π_c N(x_i; μ_c, Σ), up to one constant, for all components, and the best of each lane.
+
+    What is not of the known class of a lane scores -inf. Whitened once per class.
     """
-    exponent = whole.view(np.int32)
-    for i in range(BLOCK):
-        total[i] = np.float32(0.0)
+    class_start, matrix, shift, offset, direction = components
+    y, square, best = work
+    store(best, 0, spread(np.float32(-np.inf)))
+    for k in range(len(class_start) - 1):
+        whiten(x, matrix, shift, k, y, square)
+        if is_any_known:
+            store(square, 0, bar_others(load(square, 0), lane_known, k))
+        score_class(y, offset, direction, (class_start[k], class_start[k + 1]), square, score, best)
+
+
+@njit(nogil=True)
+def _add_odds(score, best, running):
+    """Set running[c] to the sum of the odds 2^(score − best) of components 0 .. c."""
+    stay_apart()
+    top = load(best, 0)
+    total = spread(np.float32(0.0))
     for c in range(score.shape[0]):
-        for i in range(BLOCK):
-            t = max((score[c, i] - best[i]) * np.float32(1.4426950408889634), np.float32(-100.0))
-            n = np.int32(t)
-            g = (t - np.float32(n) + np.float32(0.5)) * np.float32(0.6931471805599453)
-            p = np.float32(1.0 / 720.0)
-            p = p * g + np.float32(1.0 / 120.0)
-            p = p * g + np.float32(1.0 / 24.0)
-            p = p * g + np.float32(1.0 / 6.0)
-            p = p * g + np.float32(0.5)
-            p = p * g + np.float32(1.0)
-            p = p * g + np.float32(1.0)
-            odds[c, i] = p * np.float32(0.7071067811865476)
-            exponent[i] = (n + np.int32(127)) << np.int32(23)
-        for i in range(BLOCK):
-            odds[c, i] *= whole[i]
-            total[i] += odds[c, i]
+        total = total + exp2(load(score, c) - top)
+        store(running, c, total)
 
 
-@njit(nogil=True, cache=True)
-def _choose_all(odds, total, uniform, running, count):
-    """count[i] = the component that uniform[i] picks among all, for every lane at once."""
-    for i in range(BLOCK):
-        # A float64 uniform may round to 1; the largest float32 below it keeps the goal below the total.
-        total[i] *= min(uniform[i], np.float32(1.0 - 2.0**-24))
-        running[i] = np.float32(0.0)
-        count[i] = 0
-    # Added in the order of the total, so the last sum is the total itself and is above the goal.
-    for c in range(odds.shape[0]):
-        for i in range(BLOCK):
-            running[i] += odds[c, i]
-            count[i] += np.int32(running[i] <= total[i])
+@njit(nogil=True)
+def _choose(running, uniform, chosen):
+    """Set chosen[0, i] to the component that uniform[0, i] picks."""
+    stay_apart()
+    goal = load(running, running.shape[0] - 1) * load(uniform, 0)
+    count = spread(np.float32(0.0))
+    for c in range(running.shape[0]):
+        count = count_reached(count, load(running, c), goal)
+    store(chosen, 0, count)
 
 
 @njit(inline="always")
-def _choose(score, i, low, high, u):
-    """The component in [low, high) that the uniform u picks for lane i, with odds exp(score)."""
-    best = score[low, i]
-    for c in range(low + 1, high):
+def _choose_one(score, i, u):
+    """The component that the uniform u picks for lane i, with odds 2^score; -1 if none has odds."""
+    best = score[0, i]
+    for c in range(1, score.shape[0]):
         best = max(best, score[c, i])
     total = 0.0
-    for c in range(low, high):
-        total += math.exp(score[c, i] - best)
+    for c in range(score.shape[0]):
+        total += 2.0 ** (score[c, i] - best)
     goal = u * total
     running = 0.0
-    chosen = low
-    for c in range(low, high):
-        odds = math.exp(score[c, i] - best)
+    chosen = -1
+    for c in range(score.shape[0]):
+        odds = 2.0 ** (score[c, i] - best)
         if odds > 0.0:
             running += odds
             chosen = c
@@ -168,116 +153,123 @@ def _choose(score, i, low, high, u):
 
 @njit(nogil=True, cache=True)
 def indicate(feature, known, first_rank, keys, step, components, anchor_order, label):
-    """Draw the component of every pixel into `label`; -1 where the scores are not numbers.
+    """Draw the component of every pixel into `label`, -1 where the odds are not numbers; how many of these there are.
 
     A labelled pixel draws among its own class's components, and a pixel only among components whose anchor comes before
     it in this sweep's random order (`tiles.Anchors` says why). feature (n, d) int16; known (n,) class index or -1;
-    keys: of the draw and of the order; components as `_score` takes them; anchor_order (n_components,).
+    keys: of the draw and of the order; components as `Components.lanes` gives them; anchor_order (n_components,).
     """
-    n_features = feature.shape[1]
-    class_start = components[0]
-    n_components = class_start[-1]
-    draw_key, order_key = keys
-    x = np.empty((n_features, BLOCK), np.float32)
-    lanes = _lanes(n_features)
-    lane = np.empty((4, BLOCK), np.float32)
-    best, total, running, uniform = lane[0], lane[1], lane[2], lane[3]
-    whole = np.empty(BLOCK, np.float32)
-    count = np.empty(BLOCK, np.int32)
-    score = np.empty((n_components, BLOCK), np.float32)
-    odds = np.empty((n_components, BLOCK), np.float32)
-    for first in range(0, feature.shape[0], BLOCK):
-        n_lanes = _load(feature, first, step, x)
-        _score(x, components, lanes, score)
-        for i in range(BLOCK):
-            best[i] = score[0, i]
-            uniform[i] = _uniform(_hash(draw_key, np.uint64(first_rank + first + i)))
-        for c in range(1, n_components):
-            for i in range(BLOCK):
-                best[i] = max(best[i], score[c, i])
-        _exponentiate(score, best, odds, total, whole)
-        _choose_all(odds, total, uniform, running, count)
-        for i in range(n_lanes):
-            rank = np.uint64(first_rank + first + i)
-            order = _hash(order_key, rank)
-            low, high = 0, n_components
-            chosen = np.int64(count[i])
-            bits = _hash(draw_key, rank)
-            if known[first + i] >= 0:
-                low = class_start[known[first + i]]
-                high = class_start[known[first + i] + 1]
-                chosen = _choose(score, i, low, high, _uniform(bits))
-            # Drawing again without what was refused is drawing among what is allowed. Refusals are rare: only small
-            # components have late anchors.
-            n_refused = 0
-            while anchor_order[chosen] > order and n_refused < high - low:
-                score[chosen, i] = -np.inf
-                bits = _hash(bits, rank)
-                chosen = _choose(score, i, low, high, _uniform(bits))
-                n_refused += 1
-            # There is always one it may choose, unless the scores are not numbers.
-            label[first + i] = chosen if n_refused < high - low else -1
+    table = np.ascontiguousarray(feature)
+    n_pixels, n_features = table.shape
+    n_components = components[0][-1]
+    x, work = _rows(n_features), _work(n_features)
+    score, running = _rows(n_components), _rows(n_components)
+    uniform, drawn = _rows(1), _rows(1)
+    lane_known = np.empty(LANES, np.int32)
+    bits, order = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
+    n_lost = 0
+    for first in range(0, n_pixels, LANES):
+        stop = min(first + LANES, n_pixels)
+        _load(table, first, stop, step, x)
+        is_any_known = _load_known(known, first, stop, lane_known)
+        _score(x, is_any_known, lane_known, components, work, score)
+        _add_odds(score, work[2], running)
+        _hash_lanes(keys[0], first_rank + first, bits)
+        _hash_lanes(keys[1], first_rank + first, order)
+        for i in range(LANES):
+            # An odd multiple of 2^-24 is never rounded: the goal stays below the total, and above all odds of nil.
+            uniform[0, i] = (np.float32(np.int32(bits[i] >> np.uint64(41))) + np.float32(0.5)) * np.float32(2.0**-23)
+        _choose(running, uniform, drawn)
+
+        mine = label[first:stop]
+        is_any_refused = False
+        for i in range(len(mine)):
+            mine[i] = np.int64(drawn[0, i])
+            is_any_refused |= anchor_order[np.uint64(mine[i])] > order[i] or math.isnan(running[n_components - 1, i])
+        if is_any_refused:
+            n_lost += _redraw(score, running, (bits, order), first_rank + first, anchor_order, mine)
+    return n_lost
+
+
+@njit(nogil=True)
+def _redraw(score, running, hashed, first_rank, anchor_order, label):
+    """Draw again what was refused; how many labels are -1 in the end.
+
+    Drawing again without what was refused is drawing among what is allowed. Refusals are rare: only small components
+    have late anchors. There is always a component that a pixel may join, unless the odds are not numbers.
+    """
+    stay_apart()
+    bits, order = hashed
+    n_lost = 0
+    for i in range(len(label)):
+        if math.isnan(running[-1, i]):
+            label[i] = -1
+        while label[i] >= 0 and anchor_order[label[i]] > order[i]:
+            score[label[i], i] = -np.inf
+            bits[i] = _hash(bits[i], np.uint64(first_rank + i))
+            label[i] = _choose_one(score, i, _uniform(bits[i]))
+        n_lost += label[i] < 0
+    return n_lost
 
 
 @njit(nogil=True, cache=True)
 def find_anchors(label, first_rank, key, skip, order, rank):
     """Lower `order` and `rank` of each component to its pixel that comes first under `key`; ranks in `skip` do not."""
-    for i in range(len(label)):
-        r = first_rank + i
-        if skip[0] <= r < skip[1]:
-            continue
-        c = label[i]
-        h = _hash(key, np.uint64(r))
-        if h < order[c]:
-            order[c] = h
-            rank[c] = r
+    hashed = np.empty(LANES, np.uint64)
+    for first in range(0, len(label), LANES):
+        _hash_lanes(key, first_rank + first, hashed)
+        here = label[first : first + LANES]
+        for i in range(len(here)):
+            if hashed[i] < order[here[i]]:
+                r = first_rank + first + i
+                if r < skip[0] or r >= skip[1]:
+                    order[here[i]] = hashed[i]
+                    rank[here[i]] = r
 
 
 @njit(nogil=True, cache=True)
 def class_odds(feature, step, components, probability):
     """Add each pixel's class probabilities under one draw to `probability` (n, n_classes)."""
-    n_features = feature.shape[1]
+    table = np.ascontiguousarray(feature)
+    n_pixels, n_features = table.shape
     class_start = components[0]
     n_classes = len(class_start) - 1
-    x = np.empty((n_features, BLOCK), np.float32)
-    lanes = _lanes(n_features)
-    score = np.empty((class_start[-1], BLOCK), np.float32)
-    odds = np.empty(n_classes, np.float64)
-    for first in range(0, feature.shape[0], BLOCK):
-        n_lanes = _load(feature, first, step, x)
-        _score(x, components, lanes, score)
-        for i in range(n_lanes):
-            best = score[0, i]
-            for c in range(1, class_start[-1]):
-                best = max(best, score[c, i])
-            total = 0.0
+    x, work = _rows(n_features), _work(n_features)
+    score, odds = _rows(class_start[-1]), _rows(n_classes)
+    nobody = np.empty(LANES, np.int32)
+    for first in range(0, n_pixels, LANES):
+        stop = min(first + LANES, n_pixels)
+        _load(table, first, stop, step, x)
+        _score(x, False, nobody, components, work, score)
+        best = load(work[2], 0)
+        total = spread(np.float32(0.0))
+        for k in range(n_classes):
+            mine = spread(np.float32(0.0))
+            for c in range(class_start[k], class_start[k + 1]):
+                mine = mine + exp2(load(score, c) - best)
+            store(odds, k, mine)
+            total = total + mine
+        for k in range(n_classes):
+            store(odds, k, load(odds, k) / total)
+        for i in range(stop - first):
             for k in range(n_classes):
-                odds[k] = 0.0
-                for c in range(class_start[k], class_start[k + 1]):
-                    if score[c, i] > best - np.float32(40.0):
-                        odds[k] += math.exp(score[c, i] - best)
-                total += odds[k]
-            for k in range(n_classes):
-                probability[first + i, k] += odds[k] / total
+                probability[first + i, k] += odds[k, i]
 
 
 @njit(nogil=True, cache=True)
 def log_density(feature, class_index, step, components, out):
     """Fill `out` with log p(x_i | class of i): the class-conditional density, up to one constant per model."""
-    n_features = feature.shape[1]
-    class_start = components[0]
-    x = np.empty((n_features, BLOCK), np.float32)
-    lanes = _lanes(n_features)
-    score = np.empty((class_start[-1], BLOCK), np.float32)
-    for first in range(0, feature.shape[0], BLOCK):
-        n_lanes = _load(feature, first, step, x)
-        _score(x, components, lanes, score)
-        for i in range(n_lanes):
-            k = class_index[first + i]
-            best = score[class_start[k], i]
-            for c in range(class_start[k] + 1, class_start[k + 1]):
-                best = max(best, score[c, i])
-            total = 0.0
-            for c in range(class_start[k], class_start[k + 1]):
-                total += math.exp(score[c, i] - best)
-            out[first + i] = best + math.log(total)
+    table = np.ascontiguousarray(feature)
+    n_pixels, n_features = table.shape
+    n_components = components[0][-1]
+    x, work = _rows(n_features), _work(n_features)
+    score, running = _rows(n_components), _rows(n_components)
+    lane_known = np.empty(LANES, np.int32)
+    best = work[2]
+    for first in range(0, n_pixels, LANES):
+        stop = min(first + LANES, n_pixels)
+        _load(table, first, stop, step, x)
+        _score(x, _load_known(class_index, first, stop, lane_known), lane_known, components, work, score)
+        _add_odds(score, best, running)
+        for i in range(stop - first):
+            out[first + i] = (best[0, i] + math.log2(running[n_components - 1, i])) * math.log(2.0)

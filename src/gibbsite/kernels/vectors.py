@@ -1,91 +1,251 @@
-"""One small matrix product in vector registers: what numba's loops leave on the table.
+"""Many pixels side by side: a numba type for a vector of float32, one pixel in each lane.
 
-`multiply` adds 4 (or 1) rows of products to 32 lanes of as many output rows, keeping all sums in registers over the
-whole loop: out[r + j, i] += Σ_a coefficient[c + j, a] · rows[a, i], a from `first` on, lanes i to i + 31. Each product
-is fused with its sum (llvm.fma), which rounds the same on every machine.
+Numba's own loops fill half a register of the machines we meet, and put every sum back into memory. A `Vector` is
+several registers long, and LLVM splits it into those the machine has. All operations work lane by lane, and products
+are fused with their sums (llvm.fma), so a pixel's numbers depend neither on its lane nor on the length of a vector.
+Arrays of lanes are (n, LANES) float32, C-contiguous, in memory from `aligned`.
 """
 
+import operator
+
+import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import config, njit, types
+from numba.core import cgutils, codegen
+from numba.extending import intrinsic, models, overload, register_model
 
-LANES = 32
-"""Lanes one call works on."""
-WIDTH = 16
-"""Lanes per vector register."""
+_IS_WIDE = "+avx512f" in (config.CPU_FEATURES or codegen.get_host_cpu_features())
+
+LANES = 64 if _IS_WIDE else 16
+"""Pixels in a vector: 4 registers of AVX-512 or of NEON, 2 of AVX2."""
+
+INDEX = ir.IntType(64)
+_BITS = ir.IntType(32)
+_SHIFT = 12582912.0
+"""1.5 · 2^23: a small float32 added to it is rounded to a whole number, which then stands in the lowest bits."""
+_POWER = (9.5701019e-3, 5.5917862e-2, 2.4024745e-1, 6.9312181e-1, 9.9999926e-1)
+"""2^f for |f| ≤ 1/2, highest power first: the polynomial of its degree with the smallest relative error, 3·10⁻⁶."""
+_LOWEST = -100.0
+"""Powers of two end here: smaller odds pick nothing, and denormal numbers would halve the speed."""
 
 
-def _make(n_rows):
+class Vector(types.Type):
+    """LANES float32."""
+
+    ir_type = ir.VectorType(ir.FloatType(), LANES)
+
+    def __init__(self):
+        super().__init__("Vector")
+
+
+vector = Vector()
+_WHOLE = ir.VectorType(_BITS, LANES)
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, front_end_type):
+        super().__init__(manager, front_end_type, Vector.ir_type)
+
+
+@njit(inline="always")
+def aligned(n_bytes):
+    """Uninitialised memory at a multiple of 64 bytes, where no register's worth lies across two lines of the cache."""
+    memory = np.empty(n_bytes + 64, np.uint8)
+    skip = 64 - np.int64(memory.ctypes.data) % 64
+    return memory[skip : skip + n_bytes]
+
+
+@intrinsic
+def stay_apart(_typing):
+    """Keep the function that calls this out of its callers, whose many arrays would take the registers it needs."""
+
+    def generate(context, builder, _signature, _arguments):
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+# ------------------------------------------------------------------------- for generators of code, here and in products
+
+
+def open_arrays(context, builder, signature, arguments):
+    """The arguments, with fields to look into where they are arrays."""
+    return [
+        context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
+        for kind, value in zip(signature.args, arguments, strict=True)
+    ]
+
+
+def vector_at(builder, pointer, offset, ir_type=Vector.ir_type):
+    """The pointer to a vector that starts `offset` numbers after a pointer."""
+    return builder.bitcast(builder.gep(pointer, [offset]), ir_type.as_pointer())
+
+
+def spread_scalar(builder, scalar, ir_type=Vector.ir_type):
+    """A vector with the same number in all lanes."""
+    nothing = ir.Constant(ir_type, ir.Undefined)
+    first = builder.insert_element(nothing, scalar, _BITS(0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(_BITS, ir_type.count), [0] * ir_type.count))
+
+
+def fuse(builder, a, b, c):
+    """a · b + c, rounded once."""
+    name = f"llvm.fma.v{a.type.count}f{32 if isinstance(a.type.element, ir.FloatType) else 64}"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(a.type, [a.type] * 3), name)
+    return builder.call(function, [a, b, c])
+
+
+def larger(builder, a, b):
+    """The larger of two in each lane; b where either is not a number."""
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+def constant(number, ir_type=Vector.ir_type):
+    """A vector with this number in all lanes."""
+    return ir.Constant(ir_type, [number] * ir_type.count)
+
+
+# --------------------------------------------------------------------------------------------- between memory and lanes
+
+
+@intrinsic
+def spread(_typing, number):
+    """A vector with the same float32 in all lanes."""
+    return vector(number), lambda _context, builder, _signature, arguments: spread_scalar(builder, arguments[0])
+
+
+@intrinsic
+def load(_typing, array, row):
+    """The vector array[row] of an array of lanes."""
+
+    def generate(context, builder, signature, arguments):
+        array, row = open_arrays(context, builder, signature, arguments)
+        return builder.load(vector_at(builder, array.data, builder.mul(row, INDEX(LANES))), align=4)
+
+    return vector(array, row), generate
+
+
+@intrinsic
+def store(_typing, array, row, value):
+    """Set array[row] of an array of lanes."""
+
+    def generate(context, builder, signature, arguments):
+        array, row, value = open_arrays(context, builder, signature, arguments)
+        builder.store(value, vector_at(builder, array.data, builder.mul(row, INDEX(LANES))), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, row, value), generate
+
+
+@intrinsic
+def load_two_features(_typing, feature, pixels, a, step, out):
+    """Set out[a] and out[a + 1] to step times features a and a + 1 of pixels [first, stop).
+
+    feature (n, d) int16, C-contiguous, d at least 2. Lanes past the last pixel repeat it.
+    """
+
+    def generate(context, builder, signature, arguments):
+        feature, pixels, a, step, out = open_arrays(context, builder, signature, arguments)
+        first, stop = builder.extract_value(pixels, 0), builder.extract_value(pixels, 1)
+        wide = ir.VectorType(INDEX, LANES)
+        row_bytes = builder.mul(builder.extract_value(feature.shape, 1), INDEX(2))
+        start = builder.add(builder.mul(first, row_bytes), builder.mul(a, INDEX(2)))
+        start = builder.add(builder.ptrtoint(feature.data, INDEX), start)
+        lane = ir.Constant(wide, list(range(LANES)))
+        last = spread_scalar(builder, builder.sub(builder.sub(stop, first), INDEX(1)), wide)
+        lane = builder.select(builder.icmp_signed("<", lane, last), lane, last)
+        away = builder.mul(lane, spread_scalar(builder, row_bytes, wide))
+        # One gather fetches both: 16 bits alone cannot be gathered, and number by number it would take twice the time.
+        pair = _gather(builder, builder.add(spread_scalar(builder, start, wide), away))
+        for j, bits in enumerate((builder.shl(pair, constant(16, _WHOLE)), pair)):
+            number = builder.sitofp(builder.ashr(bits, constant(16, _WHOLE)), Vector.ir_type)
+            row = builder.mul(builder.add(a, INDEX(j)), INDEX(LANES))
+            scaled = builder.fmul(number, spread_scalar(builder, step))
+            builder.store(scaled, vector_at(builder, out.data, row), align=4)
+        return context.get_dummy_value()
+
+    if feature.layout != "C" or feature.dtype != types.int16:
+        return None
+    return types.void(feature, pixels, a, step, out), generate
+
+
+def _gather(builder, address):
+    """The 32 bits at each address."""
+    pointers, mask = ir.VectorType(_BITS.as_pointer(), LANES), ir.VectorType(ir.IntType(1), LANES)
+    kind = ir.FunctionType(_WHOLE, [pointers, _BITS, mask, _WHOLE])
+    name = f"llvm.masked.gather.v{LANES}i32.v{LANES}p0"
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    where = builder.inttoptr(address, pointers)
+    return builder.call(function, [where, _BITS(2), constant(1, mask), ir.Constant(_WHOLE, ir.Undefined)])
+
+
+# ----------------------------------------------------------------------------------------------------------- arithmetic
+
+
+def _give_operator(function, instruction):
     @intrinsic
-    def multiply(_typing, out, out_row, coefficient, coefficient_row, rows, place):
-        """place is (first row of `rows`, first lane); all arrays are C-contiguous float32."""
-        if any(array.layout != "C" or array.dtype != types.float32 for array in (out, coefficient, rows)):
-            return None
-        signature = types.void(out, out_row, coefficient, coefficient_row, rows, place)
+    def apply(_typing, a, b):
+        return vector(a, b), lambda _context, builder, _signature, pair: getattr(builder, instruction)(*pair)
 
-        def generate(context, builder, signature, arguments):
-            return _generate(context, builder, signature, arguments, n_rows)
+    @overload(function, inline="always")
+    def implement(a, b):
+        if isinstance(a, Vector) and isinstance(b, Vector):
 
-        return signature, generate
+            def lane_by_lane(a, b):
+                return apply(a, b)
 
-    return multiply
-
-
-def _generate(context, builder, signature, arguments, n_rows):
-    _, out_row, _, coefficient_row, _, place = arguments
-    index = ir.IntType(64)
-    vector = ir.VectorType(ir.FloatType(), WIDTH)
-    arrays = [context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 2, 4)]
-    out_width, coefficient_width, rows_width = (builder.extract_value(array.shape, 1) for array in arrays)
-    n_terms = builder.extract_value(arrays[2].shape, 0)
-    first, lane = builder.extract_value(place, 0), builder.extract_value(place, 1)
-
-    def at(array, row, width, column):
-        return builder.gep(array.data, [builder.add(builder.mul(row, width), column)])
-
-    def vectors_at(pointer):
-        shift = [builder.gep(pointer, [index(part * WIDTH)]) for part in range(LANES // WIDTH)]
-        return [builder.bitcast(part, vector.as_pointer()) for part in shift]
-
-    targets, factors = [], []
-    for j in range(n_rows):
-        row = builder.add(out_row, index(j))
-        targets += vectors_at(at(arrays[0], row, out_width, lane))
-        factors.append(at(arrays[1], builder.add(coefficient_row, index(j)), coefficient_width, index(0)))
-    start = [builder.load(target, align=4) for target in targets]
-
-    # There is one term at least, so the loop needs no test before it.
-    before = builder.block
-    loop = builder.append_basic_block("products")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    term = builder.phi(index)
-    term.add_incoming(first, before)
-    sums = [builder.phi(vector) for _ in targets]
-    fma = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{WIDTH}f32")
-    lanes = [builder.load(part, align=4) for part in vectors_at(at(arrays[2], term, rows_width, lane))]
-    spread = [_broadcast(builder, builder.load(builder.gep(factor, [term])), vector) for factor in factors]
-    pairs = [(factor, part) for factor in spread for part in lanes]
-    results = [builder.call(fma, [*pair, total]) for pair, total in zip(pairs, sums, strict=True)]
-    following = builder.add(term, index(1))
-    term.add_incoming(following, loop)
-    for total, value, result in zip(sums, start, results, strict=True):
-        total.add_incoming(value, before)
-        total.add_incoming(result, loop)
-    after = builder.append_basic_block("after")
-    builder.cbranch(builder.icmp_signed("<", following, n_terms), loop, after)
-    builder.position_at_end(after)
-    for target, result in zip(targets, results, strict=True):
-        builder.store(result, target, align=4)
-    return context.get_dummy_value()
+            return lane_by_lane
+        return None
 
 
-def _broadcast(builder, scalar, vector):
-    one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.IntType(32)(0))
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+_give_operator(operator.add, "fadd")
+_give_operator(operator.sub, "fsub")
+_give_operator(operator.mul, "fmul")
+_give_operator(operator.truediv, "fdiv")
 
 
-multiply_4 = _make(4)
-multiply_1 = _make(1)
+@intrinsic
+def exp2(_typing, t):
+    """2^t for t ≤ 0, never below 2^-100; not a number where t is none."""
+
+    def generate(_context, builder, _signature, arguments):
+        t = larger(builder, constant(_LOWEST), arguments[0])
+        shifted = builder.fadd(t, constant(_SHIFT))
+        fraction = builder.fsub(t, builder.fsub(shifted, constant(_SHIFT)))
+        power = constant(_POWER[0])
+        for coefficient in _POWER[1:]:
+            power = fuse(builder, power, fraction, constant(coefficient))
+        # The whole part is added to the exponent, which begins at bit 23.
+        exponent = builder.shl(builder.bitcast(shifted, _WHOLE), constant(23, _WHOLE))
+        return builder.bitcast(builder.add(builder.bitcast(power, _WHOLE), exponent), Vector.ir_type)
+
+    return vector(t), generate
+
+
+@intrinsic
+def count_reached(_typing, count, running, goal):
+    """count + 1 where running ≤ goal, count elsewhere."""
+
+    def generate(_context, builder, _signature, arguments):
+        count, running, goal = arguments
+        is_reached = builder.fcmp_ordered("<=", running, goal)
+        return builder.select(is_reached, builder.fadd(count, constant(1.0)), count)
+
+    return vector(count, running, goal), generate
+
+
+@intrinsic
+def bar_others(_typing, square, known, k):
+    """Infinity where known (LANES,) int32 is a class other than k, `square` elsewhere."""
+
+    def generate(context, builder, signature, arguments):
+        square, known, k = open_arrays(context, builder, signature, arguments)
+        mine = builder.load(vector_at(builder, known.data, INDEX(0), _WHOLE), align=4)
+        this = spread_scalar(builder, builder.trunc(k, _BITS), _WHOLE)
+        is_known = builder.icmp_signed(">=", mine, constant(0, _WHOLE))
+        is_other = builder.and_(is_known, builder.icmp_signed("!=", mine, this))
+        return builder.select(is_other, constant(float("inf")), square)
+
+    return vector(square, known, k), generate

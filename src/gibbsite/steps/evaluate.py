@@ -1,4 +1,4 @@
-"""Score the maps against known truth (mean F1 of the paper)."""
+"""Score the maps against known truth or held-out labels (mean F1 of the paper)."""
 
 import argparse
 import logging
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import evaluate, raster, store
+from gibbsite import evaluate, raster, store, truth
 from gibbsite.errors import InputError
-from gibbsite.labels import TRAIN
+from gibbsite.labels import NO_CLASS
 from gibbsite.settings import Settings
+from gibbsite.truth import Truth
 
 log = logging.getLogger(__name__)
 
@@ -38,90 +39,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         required=True,
-        metavar="TRUTH.tif",
-        help="truth rasters in the same order: 0 unknown, tags CLASS_<value>=<name>",
-    )
-    parser.add_argument(
-        "--labels",
-        nargs="+",
-        type=Path,
-        required=True,
-        metavar="LABELS.zarr",
-        help="labels stores in the same order: training pixels are not scored",
+        metavar="TRUTH.zarr",
+        help="truth stores of the same scenes, in the same order, made by `truth`",
     )
     parser.add_argument("--model", type=Path, required=True, help="model store made by `select`")
     parser.add_argument("--out", type=Path, required=True, help="scores to write (JSON)")
 
 
-def run(args: argparse.Namespace, settings: Settings) -> None:
-    """Write the scores of all maps together."""
-    del settings
-    names = _names(args)
-    shape = len(names.truth), len(names.predicted)
-    counts = np.zeros(shape, np.int64)
-    for map_path, truth_path, labels_path in _scenes(args):
-        counts += _scene_confusion(map_path, truth_path, labels_path, names)
-    if not counts.any():
+def run(args: argparse.Namespace, settings: Settings) -> None:  # noqa: ARG001 - every step has this shape
+    """Write the scores of all maps together; null where no pixel was held out."""
+    if len(args.maps) != len(args.truths):
         raise InputError(
-            f"{args.truths[0]}: no pixel to score; expected some with a truth and a mapped class "
-            "that were not trained on"
+            f"found {len(args.maps)} --maps and {len(args.truths)} --truths; expected one of each per scene, in the "
+            "same order"
         )
-    result = _result(counts, names)
+    truths = [truth.read(path) for path in args.truths]
+    names = _names(store.read(args.model, "model").attrs["classes"], truths)
+    counts = np.zeros((len(names.truth), len(names.predicted)), np.int64)
+    scored = []
+    for map_path, of_scene in zip(args.maps, truths, strict=True):
+        added = _scene_confusion(map_path, of_scene, names)
+        counts += added
+        facts = {"scene": of_scene.scene, "source": of_scene.source, "files": list(of_scene.files)}
+        scored.append(facts | {"n_pixels": int(added.sum())})
+    result = {"scored": scored} | _result(counts, names)
     store.write_json(args.out, result)
+    _tell(result)
+
+
+def _tell(result: Mapping[str, Any]) -> None:
+    """Log the scores."""
+    for item in result["scored"]:
+        log.info("evaluate: %s: %d pixels scored, from the %s", item["scene"], item["n_pixels"], item["source"])
+    if not result["n_pixels"]:
+        log.info("evaluate: no truth raster and no held-out labels: nothing was scored")
+        return
     log.info("evaluate: mean F1 %.4f over %d pixels", result["mean_f1"], result["n_pixels"])
     for item in result["classes"]:
         matched = item["matched"] or "nothing"
         log.info("evaluate: %s (%d pixels) F1 %.4f with %s", item["name"], item["n_pixels"], item["f1"], matched)
 
 
-def _scenes(args: argparse.Namespace) -> Sequence[tuple[Path, Path, Path]]:
-    """Map, truth and labels of each scene."""
-    count = len(args.maps), len(args.truths), len(args.labels)
-    if len(set(count)) != 1:
-        raise InputError(
-            f"found {count[0]} --maps, {count[1]} --truths and {count[2]} --labels; "
-            "expected one of each per scene, in the same order"
-        )
-    return list(zip(args.maps, args.truths, args.labels, strict=True))
-
-
-def _names(args: argparse.Namespace) -> _Names:
-    classes = sorted(store.read(args.model, "model").attrs["classes"], key=lambda item: int(item["code"]))
-    truth = sorted({name for path in args.truths for name in _truth_tags(path).values()})
+def _names(classes: Sequence[Mapping[str, Any]], truths: Sequence[Truth]) -> _Names:
+    by_code = sorted(classes, key=lambda item: int(item["code"]))
     return _Names(
-        truth=tuple(truth),
-        predicted=tuple(str(item["name"]) for item in classes),
-        is_known=tuple(bool(item["is_known"]) for item in classes),
-        code=tuple(int(item["code"]) for item in classes),
+        truth=tuple(sorted({name for of_scene in truths for name in of_scene.class_names})),
+        predicted=tuple(str(item["name"]) for item in by_code),
+        is_known=tuple(bool(item["is_known"]) for item in by_code),
+        code=tuple(int(item["code"]) for item in by_code),
     )
 
 
-def _truth_tags(path: Path) -> Mapping[int, str]:
-    tags = {value: name for value, name in raster.class_names(path).items() if value > 0}
-    if not tags:
-        raise InputError(f"{path}: no tag CLASS_<value>; expected one per truth class, such as CLASS_1=olivine")
-    return tags
-
-
-def _scene_confusion(map_path: Path, truth_path: Path, labels_path: Path, names: _Names) -> NDArray[np.int64]:
-    """Confusion matrix of one scene, training pixels left out."""
-    code, truth = raster.read_band(map_path), raster.read_band(truth_path)
-    labels = store.read(labels_path, "labels")
-    role = np.asarray(labels["role"][...])
-    for path, array in ((truth_path, truth), (labels_path, role)):
-        if array.shape != code.shape:
-            raise InputError(
-                f"{path}: {array.shape[0]} × {array.shape[1]} pixels, but the map {map_path} has "
-                f"{code.shape[0]} × {code.shape[1]}; give truth and labels of the same scenes in order"
-            )
-    if map_path.stem.removesuffix("_class") != labels.attrs["scene"]:
+def _scene_confusion(map_path: Path, of_scene: Truth, names: _Names) -> NDArray[np.int64]:
+    """Confusion matrix of one scene."""
+    code = raster.read_band(map_path)
+    if of_scene.scene != map_path.stem.removesuffix("_class") or of_scene.truth.shape != code.shape:
         raise InputError(
-            f"{labels_path}: labels of scene {labels.attrs['scene']!r} stand beside the map {map_path}; "
-            "give maps, truths and labels in the same order"
+            f"{map_path}: {code.shape[0]} × {code.shape[1]} pixels stand beside the truth of scene {of_scene.scene!r} "
+            f"with {of_scene.truth.shape[0]} × {of_scene.truth.shape[1]}; give maps and truths in the same order"
         )
-    scored = (truth > 0) & (code > 0) & (role != TRAIN)
-    tags = _truth_tags(truth_path)
-    row = _index(truth[scored], [(value, names.truth.index(name)) for value, name in tags.items()], truth_path)
+    scored = (of_scene.truth != NO_CLASS) & (code > 0)
+    row = np.array([names.truth.index(name) for name in of_scene.class_names], np.int64)[of_scene.truth[scored]]
     column = _index(code[scored], [(value, index) for index, value in enumerate(names.code)], map_path)
     return evaluate.confusion(row, column, (len(names.truth), len(names.predicted)))
 
@@ -158,13 +136,14 @@ def _result(counts: NDArray[np.int64], names: _Names) -> dict[str, Any]:
         }
         for index, name in enumerate(truth_names)
     ]
+    n_pixels = int(counts.sum())
     return {
-        "mean_f1": scores.mean,
+        "mean_f1": scores.mean if n_pixels else None,
         "classes": classes,
         "confusion": counts.tolist(),
         "truth_names": truth_names,
         "predicted_names": list(names.predicted),
-        "ari": evaluate.adjusted_rand_index(counts),
-        "nmi": evaluate.normalised_mutual_information(counts),
-        "n_pixels": int(counts.sum()),
+        "ari": evaluate.adjusted_rand_index(counts) if n_pixels else None,
+        "nmi": evaluate.normalised_mutual_information(counts) if n_pixels else None,
+        "n_pixels": n_pixels,
     }

@@ -34,7 +34,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
     rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, args.chain), sizes, pixels.step)
     log.info("%d pixels, %d features, %d known classes", *sizes)
-    learnt, pins = _learn(pixels, rules, settings, prior)
+    learnt = _learn(pixels, rules, settings, prior)
+    pins = learnt.pins if learnt else None
     read = pinned_reader(pixels, pins)
     with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
         reads = (reduce_tiles, read)
@@ -49,13 +50,11 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     chain.write_chain(args.out, sampled, pins, **facts)
 
 
-def _learn(
-    pixels: Pixels, rules: Rules, settings: Settings, prior: start.Prior
-) -> tuple[State | None, start.Pins | None]:
+def _learn(pixels: Pixels, rules: Rules, settings: Settings, prior: start.Prior) -> start.Learnt | None:
     """What the labelled pixels teach; nothing when there are none."""
     if not pixels.known:
         log.info("no labelled pixels: every class is to be discovered")
-        return None, None
+        return None
     labelled = pixels.labelled(settings.cluster.tile_pixels)
     for index, name in enumerate(pixels.known):
         if not (labelled.known == index).any():

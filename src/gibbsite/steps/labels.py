@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from gibbsite import labels, scene, shapes
+from gibbsite import image, labels, raster, scene, shapes
 from gibbsite.labels import KnownClasses
 from gibbsite.settings import Settings
 
@@ -32,20 +32,23 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     if args.shapes is None:
         classes = labels.no_classes(scene.grid_of(cube))
         observed: list[bool] = []
+        files: list[Path] = []
     else:
-        classes = _known_classes(args.shapes, cube, settings)
+        classes, files = _known_classes(args.shapes, cube, settings)
         labels.check_labelled(classes, args.shapes)
         observed = labels.observed_classes(classes, settings.labels.observed)
     role = labels.choose_roles(classes, observed, settings.seed, settings.labels)
     name = str(cube.attrs["scene"])
-    labels.write(args.out, name, classes, observed, role)
+    labels.write(args.out, name, classes, observed, role, [image.fingerprint(path) for path in files])
     _tell(name, classes, observed, role)
 
 
-def _known_classes(path: Path, cube: xr.Dataset, settings: Settings) -> KnownClasses:
+def _known_classes(path: Path, cube: xr.Dataset, settings: Settings) -> tuple[KnownClasses, list[Path]]:
+    """The known classes, and the files they come from."""
     if shapes.is_vector(path):
-        return shapes.burn(shapes.read_shapes(path, settings.labels.class_field), cube)
-    return labels.read_class_raster(path, cube)
+        return shapes.burn(shapes.read_shapes(path, settings.labels.class_field), cube), shapes.files(path)
+    files = raster.files(path, "label polygons (GeoPackage, Shapefile, GeoJSON) or a class raster (GeoTIFF)")
+    return labels.read_class_raster(path, cube), files
 
 
 def _tell(name: str, classes: KnownClasses, observed: list[bool], role: np.ndarray) -> None:

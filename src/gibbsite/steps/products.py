@@ -4,7 +4,9 @@ import argparse
 import logging
 from pathlib import Path
 
-from gibbsite import products, store
+import numpy as np
+
+from gibbsite import polygons, products, store
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,12 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the products of one scene."""
     classes = store.read(args.model, "model").attrs["classes"]
     scene = products.read_scene(args.class_map, args.probability, classes)
+    smallest = settings.products.min_polygon_pixels
+    sieved = polygons.without_specks(scene.code, smallest)
     with store.writing_together(args.out_dir) as out:
-        written = products.write_products(scene, args.class_map, settings.products.min_polygon_pixels, out)
+        written = products.write_products(scene, args.class_map, sieved, out)
     log.info("%s: wrote %s to %s", scene.name, ", ".join(path.name for path in written), args.out_dir)
+    lost = set(np.unique(scene.code)) - set(np.unique(sieved))
+    if lost:
+        names = ", ".join(str(item["name"]) for item in classes if item["code"] in lost)
+        log.info("%s: no polygon of %s: no patch of products.min_polygon_pixels (%d)", scene.name, names, smallest)

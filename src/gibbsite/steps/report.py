@@ -4,6 +4,8 @@ import argparse
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from gibbsite.spectra import positions_of, read_table
 
 log = logging.getLogger(__name__)
 
-SCORES = {"mean_f1", "classes", "confusion", "truth_names", "predicted_names", "ari", "nmi", "n_pixels"}
+SCORES = {"mean_f1", "classes", "confusion", "truth_names", "predicted_names", "ari", "nmi", "n_pixels", "scored"}
 """What the page reads of an evaluation."""
 
 SHAPING = {"seed", "ingest", "clean", "features", "labels", "fit", "select"}
@@ -43,8 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S_class.tif",
         help="class maps of the same scenes, in the same order; S_probability.tif is taken from beside them",
     )
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="LABELS.zarr",
+        help="labels of the same scenes, whose files the page names; left out: none",
+    )
     parser.add_argument("--spectra", type=Path, required=True, help="spectra.csv of the spectra step")
-    parser.add_argument("--evaluation", type=Path, help="scores of the evaluate step, when the truth is known")
+    parser.add_argument("--evaluation", type=Path, help="scores of the evaluate step, when there are some")
     parser.add_argument("--out", type=Path, required=True, metavar="report.html", help="the page to write")
 
 
@@ -54,8 +64,11 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         raise InputError(f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube")
     classes = store.read(args.model, "model").attrs["classes"]
     max_pixels = min(report.MAP_PIXELS, report.PAGE_PIXELS // len(args.maps))
+    evaluation = _read_evaluation(args.evaluation) if args.evaluation else None
+    files = _files_of_scenes(args.labels, evaluation)
     scenes = [
-        _read_scene(cube, class_map, classes, max_pixels) for cube, class_map in zip(args.cubes, args.maps, strict=True)
+        replace(scene, files=(*scene.files, *files.get(scene.view.name, ())))
+        for scene in map(partial(_read_scene, classes, max_pixels), args.cubes, args.maps)
     ]
     chains = [store.read(path, "chain") for path in args.chains]
     facts = report.Facts(
@@ -65,18 +78,13 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         spectra=read_table(args.spectra, classes),
         traces=[_trace(chain) for chain in chains],
         settings=settings.model_dump(mode="json", include=SHAPING),
-        evaluation=_read_evaluation(args.evaluation) if args.evaluation else None,
+        evaluation=evaluation if evaluation and evaluation["n_pixels"] else None,
     )
     store.write_text(args.out, report.render(facts))
     log.info("wrote %s", args.out)
 
 
-def _read_scene(
-    cube_path: Path,
-    map_path: Path,
-    classes: Sequence[Mapping[str, Any]],
-    max_pixels: int,
-) -> report.Scene:
+def _read_scene(classes: Sequence[Mapping[str, Any]], max_pixels: int, cube_path: Path, map_path: Path) -> report.Scene:
     """The scene as the page shows it."""
     cube = open_cube(cube_path)
     code = raster.read_band(map_path)
@@ -90,7 +98,20 @@ def _read_scene(
     value, count = np.unique(code[code > 0], return_counts=True)
     n_pixels = dict(zip(value.tolist(), count.tolist(), strict=True))
     view = report.map_view(cube.attrs["scene"], code, probability, raster.read_grid(map_path), max_pixels)
-    return report.Scene(view, code.shape, n_pixels, cube.attrs["provenance"])
+    provenance = cube.attrs["provenance"]
+    files = tuple({"use": "cube"} | file for file in provenance.get("files", ()))
+    return report.Scene(view, code.shape, n_pixels, provenance, files)
+
+
+def _files_of_scenes(labels: Sequence[Path], evaluation: Mapping[str, Any] | None) -> dict[str, list[dict[str, Any]]]:
+    """Scene -> the files its labels and its truth were read from."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    stores = [store.read(path, "labels").attrs for path in labels]
+    for use, sources in (("labels", stores), ("truth", evaluation["scored"] if evaluation else ())):
+        for source in sources:
+            named = [{"use": use} | file for file in source.get("files", ())]
+            found.setdefault(source["scene"], []).extend(named)
+    return found
 
 
 def _trace(chain: Any) -> Trace:

@@ -1,0 +1,118 @@
+"""The rules by which components choose a class, against their formulas pixel by pixel."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_t
+
+from gibbsite import class_rules, niw
+from gibbsite.class_rules import Predictive, Reach
+from gibbsite.moves import ENOUGH_PINS, pinned_class
+from gibbsite.statistics import Moments, Statistics
+from handmade_chains import prior, rules
+
+
+def moments_of(groups: list[np.ndarray]) -> Moments:
+    mean = np.array([group.mean(0) for group in groups])
+    scatter = np.array([(group - group.mean(0)).T @ (group - group.mean(0)) for group in groups])
+    return Moments(np.array([float(len(group)) for group in groups]), mean, scatter)
+
+
+def groups(sizes: tuple[int, ...] = (9, 6, 14, 4), n_features: int = 2) -> list[np.ndarray]:
+    generator = np.random.default_rng(1)
+    return [generator.normal(size=(n, n_features)) + 2.0 * generator.normal(size=n_features) for n in sizes]
+
+
+def seated(name: str, moments: Moments, given: niw.Prior, weight: float = 2.0) -> class_rules.ClassRule:
+    """Components 1 and 2 in class 0, component 3 in class 1; class 2 is empty and component 0 stands alone."""
+    rule = class_rules.make(name, weight)(moments, given, 4)
+    for component, class_index in ((1, 0), (2, 0), (3, 1)):
+        rule.change(component, class_index, +1.0)
+    return rule
+
+
+def test_predictive_is_exact_for_one_pixel_and_a_bound_for_more() -> None:
+    given = prior(2)
+    pixels = groups()
+    whole = seated("predictive", moments_of(pixels), given).scores(0, 3)
+    alone = seated("predictive", moments_of([pixels[0][:1], *pixels[1:]]), given).scores(0, 3)
+    sums = niw.component_sums(moments_of(pixels), given)
+    for k, members in enumerate(([1, 2], [3], [])):
+        known = niw.posterior(niw.class_sums(sums[members], np.zeros(len(members), int), 1), given)
+        each = [float(niw.log_predictive(x, known, given.spread)[0]) for x in pixels[0]]
+        np.testing.assert_allclose(alone[k], each[0])
+        assert sum(each) - 8.0 < whole[k] <= sum(each) + 1e-9
+
+
+def test_evidence_is_the_change_of_the_class_evidence() -> None:
+    given, moments = prior(2), moments_of(groups())
+    sums = niw.component_sums(moments, given)
+
+    def log_evidence(members: list[int]) -> float:
+        return float(niw.log_evidence(niw.class_sums(sums[members], np.zeros(len(members), int), 1), given)[0])
+
+    expected = [
+        log_evidence([0, 1, 2]) - log_evidence([1, 2]),
+        log_evidence([0, 3]) - log_evidence([3]),
+        log_evidence([0]),
+    ]
+    np.testing.assert_allclose(seated("evidence", moments, given).scores(0, 3), expected)
+
+
+def test_reach_is_a_student_t_as_wide_as_the_class_has_shown() -> None:
+    given, pixels, weight = prior(2), groups(), 3.0
+    moments = moments_of([pixels[0][:1], *pixels[1:]])
+    found = seated("reach", moments, given, weight).scores(0, 3)
+    free = given.degrees + 20 - 1
+    within = (given.scale + moments.scatter[1] + moments.scatter[2]) / free
+    both = np.concatenate(pixels[1:3])
+    between = np.cov(np.repeat(moments.mean[1:3], (6, 14), 0).T, bias=True)
+    n_effective = 20**2 / (6**2 + 14**2)
+    shape = within + (weight * given.spread * within + n_effective * between) / (weight + n_effective)
+    np.testing.assert_allclose(found[0], multivariate_t(both.mean(0), shape, free).logpdf(pixels[0][0]))
+    vague = given.scale * (1.0 + given.spread + 1.0 / given.kappa0) / (given.degrees - 1)
+    np.testing.assert_allclose(found[2], multivariate_t(given.mean, vague, given.degrees - 1).logpdf(pixels[0][0]))
+
+
+@pytest.mark.parametrize("name", ["evidence", "predictive", "reach"])
+def test_a_component_that_came_and_went_leaves_no_trace(name: str) -> None:
+    given, moments = prior(2), moments_of(groups())
+    rule = seated(name, moments, given)
+    before = rule.scores(0, 4)
+    for class_index in (0, 2):
+        rule.change(0, class_index, +1.0)
+        rule.change(0, class_index, -1.0)
+    np.testing.assert_allclose(rule.scores(0, 4), before, rtol=1e-9)
+
+
+def test_much_weight_makes_reach_forget_what_the_class_has_shown() -> None:
+    given, moments = prior(2), moments_of(groups())
+    far = [seated("reach", moments, given, weight).scores(0, 3)[0] for weight in (0.0, 2.0, 1e6)]
+    lone = Reach(moments, given, 4, 1e6)
+    lone.change(1, 0, +1.0)
+    near = Predictive(moments, replace(given, kappa0=1e-12), 4)
+    near.change(1, 0, +1.0)
+    assert len(set(np.round(far, 6))) == 3
+    assert np.isfinite(lone.scores(0, 1)).all()
+    assert np.isfinite(near.scores(0, 1)).all()
+
+
+def counted(n: list[int], pins: list[list[int]]) -> Statistics:
+    sizes = np.array(n)
+    nothing = np.zeros((len(n), 1), np.int64)
+    return Statistics(sizes, nothing, nothing[:, :, None], np.array(pins))
+
+
+def test_most_labelled_pixels_name_a_component_but_strays_do_not() -> None:
+    sums = counted([100, 50, 1000, 30, 10], [[20, 3], [1, 9], [2, 0], [0, 0], [0, 1]])
+    free = rules(1190, n_known=2, is_bound=False)
+    # Class 0 has 22 labelled pixels in 1100: 20 would be expected in the third component, which has 2.
+    assert ENOUGH_PINS * 22 / 1100 * 1000 > 2
+    np.testing.assert_array_equal(pinned_class(sums, free), [0, 1, -1, -1, 1])
+    np.testing.assert_array_equal(pinned_class(sums, replace(free, is_bound=True)), [0, 1, 0, -1, 1])
+
+
+def test_without_known_classes_nothing_is_pinned() -> None:
+    sums = replace(counted([3, 4], [[0], [0]]), n_pinning=np.zeros((2, 0), np.int64))
+    np.testing.assert_array_equal(pinned_class(sums, rules(7)), [-1, -1])
