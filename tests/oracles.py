@@ -145,7 +145,7 @@ def scan_block(*arguments: Any) -> tuple[np.ndarray, np.ndarray]:
         chosen = int(np.searchsorted(odds, uniform[i] * odds[-1], side="right"))
         if chosen >= n_explicit + len(groups):
             k = chosen - n_explicit - len(groups)
-            free = max(j for j, of in enumerate(loose_class) if of < 0)
+            free = min(j for j, of in enumerate(loose_class) if of < 0)
             loose_class[free], chosen = k, n_explicit + free
             n_classes += k == n_classes
         label[i] = chosen

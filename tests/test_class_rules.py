@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_t
 
 from gibbsite import class_rules, niw
-from gibbsite.class_rules import Predictive, Reach
+from gibbsite.class_rules import Seats
 from gibbsite.moves import ENOUGH_PINS, pinned_class
 from gibbsite.statistics import Moments, Statistics
 from handmade_chains import prior, rules
@@ -24,19 +24,21 @@ def groups(sizes: tuple[int, ...] = (9, 6, 14, 4), n_features: int = 2) -> list[
     return [generator.normal(size=(n, n_features)) + 2.0 * generator.normal(size=n_features) for n in sizes]
 
 
-def seated(name: str, moments: Moments, given: niw.Prior, weight: float = 2.0) -> class_rules.ClassRule:
+def seated(name: str, moments: Moments, given: niw.Prior, weight: float = 2.0) -> Seats:
     """Components 1 and 2 in class 0, component 3 in class 1; class 2 is empty and component 0 stands alone."""
-    rule = class_rules.make(name, weight)(moments, given, 4)
-    for component, class_index in ((1, 0), (2, 0), (3, 1)):
-        rule.change(component, class_index, +1.0)
-    return rule
+    return class_rules.seat(name, weight, moments, given, np.array([-1, 0, 0, 1]), 2)
+
+
+def fits(seats: Seats, n_classes: int = 3) -> np.ndarray:
+    """What component 0 makes of the classes."""
+    return np.array([seats.log_fit(0, k) for k in range(n_classes)])
 
 
 def test_predictive_is_exact_for_one_pixel_and_a_bound_for_more() -> None:
     given = prior(2)
     pixels = groups()
-    whole = seated("predictive", moments_of(pixels), given).scores(0, 3)
-    alone = seated("predictive", moments_of([pixels[0][:1], *pixels[1:]]), given).scores(0, 3)
+    whole = fits(seated("predictive", moments_of(pixels), given))
+    alone = fits(seated("predictive", moments_of([pixels[0][:1], *pixels[1:]]), given))
     sums = niw.component_sums(moments_of(pixels), given)
     for k, members in enumerate(([1, 2], [3], [])):
         known = niw.posterior(niw.class_sums(sums[members], np.zeros(len(members), int), 1), given)
@@ -57,13 +59,15 @@ def test_evidence_is_the_change_of_the_class_evidence() -> None:
         log_evidence([0, 3]) - log_evidence([3]),
         log_evidence([0]),
     ]
-    np.testing.assert_allclose(seated("evidence", moments, given).scores(0, 3), expected)
+    # The component's own shrinkage is the same in every class and left out.
+    shrinkage = 0.5 * 2 * sums.shrink[0]
+    np.testing.assert_allclose(fits(seated("evidence", moments, given)) + shrinkage, expected)
 
 
 def test_reach_is_a_student_t_as_wide_as_the_class_has_shown() -> None:
     given, pixels, weight = prior(2), groups(), 3.0
     moments = moments_of([pixels[0][:1], *pixels[1:]])
-    found = seated("reach", moments, given, weight).scores(0, 3)
+    found = fits(seated("reach", moments, given, weight))
     free = given.degrees + 20 - 1
     within = (given.scale + moments.scatter[1] + moments.scatter[2]) / free
     both = np.concatenate(pixels[1:3])
@@ -79,23 +83,23 @@ def test_reach_is_a_student_t_as_wide_as_the_class_has_shown() -> None:
 def test_a_component_that_came_and_went_leaves_no_trace(name: str) -> None:
     given, moments = prior(2), moments_of(groups())
     rule = seated(name, moments, given)
-    before = rule.scores(0, 4)
+    before = fits(rule)
     for class_index in (0, 2):
         rule.change(0, class_index, +1.0)
         rule.change(0, class_index, -1.0)
-    np.testing.assert_allclose(rule.scores(0, 4), before, rtol=1e-9)
+    np.testing.assert_allclose(fits(rule), before, rtol=1e-9)
 
 
-def test_much_weight_makes_reach_forget_what_the_class_has_shown() -> None:
+def test_weight_makes_reach_forget_what_the_class_has_shown() -> None:
     given, moments = prior(2), moments_of(groups())
-    far = [seated("reach", moments, given, weight).scores(0, 3)[0] for weight in (0.0, 2.0, 1e6)]
-    lone = Reach(moments, given, 4, 1e6)
-    lone.change(1, 0, +1.0)
-    near = Predictive(moments, replace(given, kappa0=1e-12), 4)
-    near.change(1, 0, +1.0)
+    far = [fits(seated("reach", moments, given, weight))[0] for weight in (0.0, 2.0, 1e6)]
     assert len(set(np.round(far, 6))) == 3
-    assert np.isfinite(lone.scores(0, 1)).all()
-    assert np.isfinite(near.scores(0, 1)).all()
+    # With all weight on Σ_k/κ1, the means of the components no longer matter, but where their middle is.
+    closer = 0.5 * (moments.mean + moments.mean.mean(0))
+    both = moments.mean[1:3] * moments.n[1:3, None]
+    closer[1:3] = 0.5 * (moments.mean[1:3] + both.sum(0) / moments.n[1:3].sum())
+    closer[0] = moments.mean[0]
+    np.testing.assert_allclose(fits(seated("reach", replace(moments, mean=closer), given, 1e12))[0], far[2], rtol=1e-4)
 
 
 def counted(n: list[int], pins: list[list[int]]) -> Statistics:

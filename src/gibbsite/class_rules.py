@@ -1,168 +1,72 @@
 """How well a component fits a class: three rules, all from the components' sums alone.
 
-`evidence` is the exact one. Real classes are no mixtures of components that share one covariance, though, and with many
-pixels it is sure of every difference, so classes splinter. `predictive` and `reach` score the component's pixels one by
-one under a Student t for the class as it stands, and under the vague prior for a new class.
+`evidence` is the exact one: log M(k ∪ l) − log M(k), all parameters integrated out. Real classes are no mixtures of
+components that share one covariance, though, and with many pixels it is sure of every difference, so classes splinter.
+
+`predictive` and `reach` score the component's pixels one by one under a Student t for the class as it stands, and under
+the vague prior for a new class. The Student t is taken at the pixels' mean squared distance, which is exact for one
+pixel, tight for classes of many, and by Jensen's inequality never above the true value. In `predictive` each pixel is
+the first of a new component of the class: Π f_k(x_i), the rule of the authors' program. In `reach` a class reaches as
+far as it has shown, in each direction: its components scatter about it with a covariance of their own, made of
+`reach_weight` components' worth of Σ_k/κ1 and of the scatter of their means, which counts as many components as there
+would be were they of one size.
 """
 
-from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
-from gibbsite import niw
-from gibbsite.niw import Posterior, Prior, Sums
-from gibbsite.statistics import Floats, Moments
+from gibbsite import kernels, niw
+from gibbsite.kernels.seats import EVIDENCE, PREDICTIVE, REACH, Given, Guests, Tables
+from gibbsite.niw import Prior
+from gibbsite.statistics import Floats, Integers, Moments
+
+CODE = {"evidence": EVIDENCE, "predictive": PREDICTIVE, "reach": REACH}
 
 
-class ClassRule(Protocol):
-    """Keeps the classes' sums while components come and go, and scores a component that stands alone."""
+@dataclass
+class Seats:
+    """The classes of components while these change hands, one by one."""
+
+    given: Given
+    guests: Guests
+    tables: Tables
+    n_classes: int
 
     def change(self, component: int, class_index: int, sign: float) -> None:
         """Let a component join (+1) or leave (-1) a class."""
+        kernels.change_seat(component, class_index, sign, self.given, self.guests, self.tables)
 
-    def scores(self, component: int, n_classes: int) -> Floats:
-        """(n_classes,) log density of the component's pixels in each class; an empty class is a new one."""
+    def log_fit(self, component: int, class_index: int) -> float:
+        """Log density of the component's pixels in a class; an empty class is a new one."""
+        return float(kernels.log_fit(component, class_index, self.given, self.guests, self.tables))
 
-
-class Evidence:
-    """log M(k ∪ l) − log M(k): the exact conditional, all parameters integrated out."""
-
-    def __init__(self, moments: Moments, prior: Prior, room: int) -> None:
-        self._prior = prior
-        self._component = niw.component_sums(moments, prior)
-        self._sums = empty_sums(room, moments.mean.shape[1])
-        self._log_evidence: Floats = niw.log_evidence(self._sums, prior)
-
-    def change(self, component: int, class_index: int, sign: float) -> None:
-        change_sums(self._sums, class_index, self._component[component], sign)
-        self._log_evidence[class_index] = niw.log_evidence(self._sums[class_index], self._prior)
-
-    def scores(self, component: int, n_classes: int) -> Floats:
-        joined = niw.log_evidence(self._sums[:n_classes] + self._component[component], self._prior)
-        return joined - self._log_evidence[:n_classes]
+    def choose(self, order: Integers, uniform: Floats) -> None:
+        """Let components leave their class, if they have one, and draw another."""
+        self.n_classes = kernels.choose_seats(order, uniform, self.given, self.guests, self.tables, self.n_classes)
 
 
-class _Students:
-    """Each class as one Student t, kept up to date."""
-
-    def __init__(self, moments: Moments, prior: Prior, room: int) -> None:
-        self._moments, self._prior = moments, prior
-        n_features = moments.mean.shape[1]
-        self._mean = np.zeros((room, n_features))
-        self._inverse = np.zeros((room, n_features, n_features))
-        self._half, self._constant = np.zeros(room), np.zeros(room)
-        self._stale = np.ones(room, bool)
-
-    def scores(self, component: int, n_classes: int) -> Floats:
-        """Of the component's pixels, the Student t taken at their mean squared distance.
-
-        That is exact for one pixel, tight for classes of many, and by Jensen's inequality never above the true value.
-        """
-        for k in np.flatnonzero(self._stale[:n_classes]).tolist():
-            self._keep(k, self._given(k))
-        moments = self._moments
-        away = moments.mean[component] - self._mean[:n_classes]
-        spread = moments.scatter[component] / moments.n[component]
-        inverse = self._inverse[:n_classes]
-        distance = np.einsum("kab,ab->k", inverse, spread) + np.einsum("ka,kab,kb->k", away, inverse, away)
-        log_density = self._constant[:n_classes] - self._half[:n_classes] * np.log1p(distance)
-        return np.asarray(moments.n[component] * log_density)
-
-    def _given(self, class_index: int) -> Posterior:
-        raise NotImplementedError
-
-    def _keep(self, k: int, given: Posterior) -> None:
-        """Remember a Student t with ν − d + 1 degrees and scale matrix Ψ/(ν − d + 1)."""
-        self._mean[k], self._inverse[k] = given.mean, np.linalg.inv(given.scale)
-        self._half[k] = 0.5 * (given.degrees + 1.0)
-        self._constant[k] = niw.log_student_constant(given)
-        self._stale[k] = False
-
-
-class Predictive(_Students):
-    """Π f_k(x_i): each pixel as the first of a new component of the class (the rule of the authors' program)."""
-
-    def __init__(self, moments: Moments, prior: Prior, room: int) -> None:
-        super().__init__(moments, prior, room)
-        self._component = niw.component_sums(moments, prior)
-        self._sums = empty_sums(room, moments.mean.shape[1])
-
-    def change(self, component: int, class_index: int, sign: float) -> None:
-        change_sums(self._sums, class_index, self._component[component], sign)
-        self._stale[class_index] = True
-
-    def _given(self, class_index: int) -> Posterior:
-        given = niw.posterior(self._sums[class_index], self._prior)
-        inflation = 1.0 + self._prior.spread + 1.0 / given.kappa
-        return Posterior(given.mean, given.scale * inflation, given.kappa, given.degrees)
-
-
-class Reach(_Students):
-    """As predictive, but each class reaches as far as it has shown, in each direction.
-
-    Its components scatter about it with a covariance of their own: `weight` components' worth of Σ_k/κ1, and the
-    scatter of the class's components' means, which counts as many components as would be there were they of one size.
-    """
-
-    def __init__(self, moments: Moments, prior: Prior, room: int, weight: float) -> None:
-        super().__init__(moments, prior, room)
-        self._weight = weight
-        # With spread 0 the sums are those of the pixels: the total scatter.
-        self._component = niw.component_sums(moments, niw.without_spread(prior))
-        self._sums = empty_sums(room, moments.mean.shape[1])
-        self._within = np.zeros_like(self._inverse)
-        self._squared_sizes = np.zeros(room)
-
-    def change(self, component: int, class_index: int, sign: float) -> None:
-        change_sums(self._sums, class_index, self._component[component], sign)
-        is_empty = self._sums.n[class_index] == 0.0
-        within = self._within[class_index] + sign * self._moments.scatter[component]
-        squared = self._squared_sizes[class_index] + sign * self._moments.n[component] ** 2
-        self._within[class_index], self._squared_sizes[class_index] = (0.0, 0.0) if is_empty else (within, squared)
-        self._stale[class_index] = True
-
-    def _given(self, class_index: int) -> Posterior:
-        prior, sums = self._prior, self._sums[class_index]
-        n_features = len(prior.mean)
-        degrees = prior.degrees + sums.n
-        if sums.n == 0.0:
-            return Posterior(prior.mean, prior.scale * (1.0 + prior.spread + 1.0 / prior.kappa0), sums.n, degrees)
-        free = degrees - n_features + 1.0
-        covariance = (prior.scale + self._within[class_index]) / free
-        mean = sums.total / sums.n
-        between = (sums.outer - self._within[class_index]) / sums.n - np.outer(mean, mean)
-        n_effective = sums.n**2 / self._squared_sizes[class_index]
-        scatter = self._weight * prior.spread * covariance + n_effective * between
-        reach = covariance + scatter / (self._weight + n_effective)
-        return Posterior(mean, reach * free, sums.n, degrees)
-
-
-def empty_sums(n_classes: int, n_features: int) -> Sums:
-    """The sums of classes without components."""
-    return Sums(
-        np.zeros(n_classes),
-        np.zeros(n_classes),
-        np.zeros((n_classes, n_features)),
-        np.zeros((n_classes, n_features, n_features)),
-        np.zeros(n_classes),
+def seat(rule: str, reach_weight: float, moments: Moments, prior: Prior, class_of: Integers, n_classes: int) -> Seats:
+    """Components in their classes; those of class -1, and those without pixels, stand alone."""
+    n_components, n_features = moments.mean.shape
+    # With spread 0 the sums are those of the pixels: the total scatter.
+    summed = niw.without_spread(prior) if rule == "reach" else prior
+    log_evidence = niw.log_evidence_of_prior(prior)
+    given = Given(
+        *(CODE[rule], reach_weight, prior.mean, np.ascontiguousarray(prior.scale)),
+        *(prior.kappa0, prior.spread, prior.degrees, prior.gamma, log_evidence),
     )
+    weight = niw.component_weight(moments.n, summed)
+    guests = Guests(moments.n, moments.mean, moments.scatter, weight, np.full(n_components, -1))
+    tables = _empty_tables(n_classes + n_components + 1, n_features)
+    kernels.take_seats(class_of, given, guests, tables)
+    return Seats(given, guests, tables, n_classes)
 
 
-def change_sums(sums: Sums, class_index: int, component: Sums, sign: float) -> None:
-    """Add a component's sums to a class, or take them out."""
-    whole = (sums.n, sums.weight, sums.total, sums.outer, sums.shrink)
-    one = (component.n, component.weight, component.total, component.outer, component.shrink)
-    for values, change in zip(whole, one, strict=True):
-        values[class_index] += sign * change
-    if sums.n[class_index] < 0.5:
-        # What rounding left behind in an emptied class must not reach the next one that opens there.
-        for values in whole:
-            values[class_index] = 0.0
+def _empty_tables(room: int, n_features: int) -> Tables:
+    def numbers(*shape: int) -> Floats:
+        return np.zeros((room, *shape))
 
-
-def make(name: str, reach_weight: float) -> Callable[[Moments, Prior, int], ClassRule]:
-    """The rule of this name, to be given the components, the prior and the room for classes."""
-    if name == "reach":
-        return lambda moments, prior, room: Reach(moments, prior, room, reach_weight)
-    return Evidence if name == "evidence" else Predictive
+    d = n_features
+    sums = (numbers(), numbers(), numbers(), numbers(d), numbers(d, d), numbers(d, d), numbers())
+    return Tables(*sums, np.ones(room, bool), numbers(d), numbers(d, d), numbers(), numbers())

@@ -87,11 +87,23 @@ def reassign_classes(state: State, rules: Rules) -> State:
     generator = streams.generator(rules.seed, state.sweep, Purpose.CLASSES)
     pinned = pinned_class(state.statistics, rules)
     order = generator.permutation(np.flatnonzero(pinned < 0))
-    table = ClassTable(replace(state, class_of=np.where(pinned < 0, state.class_of, pinned)), rules)
-    for component in order:
-        table.take_out(component)
-        table.put_in(component, table.draw(component, generator.random()))
-    return table.state()
+    state = replace(state, class_of=np.where(pinned < 0, state.class_of, pinned))
+    return choose_classes(state, rules, order, generator.random(len(order)))
+
+
+def choose_classes(state: State, rules: Rules, order: Integers, uniform: Floats) -> State:
+    """The state after these components, one by one, have left their class (-1: they had none) and drawn another."""
+    moments, n_before = statistics.moments(state.statistics, rules.step), len(state.class_id)
+    seats = class_rules.seat(rules.class_rule, rules.reach_weight, moments, state.prior, state.class_of, n_before)
+    seats.choose(order, uniform)
+    n_new, first = seats.n_classes - n_before, state.next_class_id
+    state = replace(
+        state,
+        class_of=seats.guests.class_of,
+        class_id=np.append(state.class_id, first + np.arange(n_new)),
+        next_class_id=first + n_new,
+    )
+    return tidy(state, rules.n_known)
 
 
 def pinned_class(sums: Statistics, rules: Rules) -> Integers:
@@ -114,61 +126,3 @@ def expected_pins(named: Integers, most: Integers, n: Integers | Floats) -> Floa
     n_pixels = np.bincount(named[is_named], n[is_named], named.max(initial=0) + 1)
     n_pins = np.bincount(named[is_named], most[is_named], len(n_pixels))
     return np.asarray((n_pins / np.maximum(n_pixels, 1.0))[named] * n)
-
-
-class ClassTable:
-    """The classes while components change hands; a component of class -1 stands alone."""
-
-    def __init__(self, state: State, rules: Rules) -> None:
-        n_components, self._n_classes = len(state.class_of), len(state.class_id)
-        self._state, self._rules = state, rules
-        moments = statistics.moments(state.statistics, rules.step)
-        # One spare class after the last is always empty: the new class a component may open.
-        room = self._n_classes + n_components + 1
-        self._rule = class_rules.make(rules.class_rule, rules.reach_weight)(moments, state.prior, room)
-        self._members: Floats = np.zeros(room)
-        self._class_of: Integers = np.full(n_components, -1)
-        for component in np.flatnonzero((state.class_of >= 0) & (state.statistics.n > 0)):
-            self.put_in(int(component), int(state.class_of[component]))
-
-    def take_out(self, component: int) -> None:
-        """Let the component stand alone."""
-        if self._class_of[component] >= 0:
-            self._change(component, int(self._class_of[component]), -1.0)
-            self._class_of[component] = -1
-
-    def put_in(self, component: int, class_index: int) -> None:
-        """Let the component join a class (the last scored one is new)."""
-        self._change(component, class_index, +1.0)
-        self._class_of[component] = class_index
-        self._n_classes = max(self._n_classes, class_index + 1)
-
-    def draw(self, component: int, uniform: float) -> int:
-        """The class a uniform picks for a component that stands alone."""
-        score = self.scores(component)
-        odds = np.cumsum(np.exp(score - score.max()))
-        return int(np.searchsorted(odds, uniform * odds[-1], side="right"))
-
-    def scores(self, component: int) -> Floats:
-        """Log odds of each class, the last one new, for a component that stands alone."""
-        members = self._members[: self._n_classes + 1].copy()
-        members[-1] = self._state.prior.gamma
-        is_open = members > 0
-        score = self._rule.scores(component, len(members))
-        return np.where(is_open, score + np.log(np.where(is_open, members, 1.0)), -np.inf)
-
-    def state(self) -> State:
-        """The state with the new classes."""
-        n_new = self._n_classes - len(self._state.class_id)
-        first = self._state.next_class_id
-        state = replace(
-            self._state,
-            class_of=self._class_of,
-            class_id=np.append(self._state.class_id, first + np.arange(n_new)),
-            next_class_id=first + n_new,
-        )
-        return tidy(state, self._rules.n_known)
-
-    def _change(self, component: int, class_index: int, sign: float) -> None:
-        self._rule.change(component, class_index, sign)
-        self._members[class_index] += sign

@@ -80,11 +80,15 @@ class Posterior:
 
 def component_sums(moments: Moments, prior: Prior) -> Sums:
     """Each component's contribution to its class."""
-    shrinkage = 1.0 + prior.spread * moments.n
-    weight = moments.n / shrinkage
+    weight = component_weight(moments.n, prior)
     total = weight[:, None] * moments.mean
     outer = moments.scatter + total[:, :, None] * moments.mean[:, None, :]
-    return Sums(moments.n, weight, total, outer, -np.log(shrinkage))
+    return Sums(moments.n, weight, total, outer, -np.log1p(prior.spread * moments.n))
+
+
+def component_weight(n: Floats, prior: Prior) -> Floats:
+    """w_l of components of n pixels."""
+    return n / (1.0 + prior.spread * n)
 
 
 def class_sums(components: Sums, class_of: NDArray[np.integer], n_classes: int) -> Sums:
@@ -121,11 +125,16 @@ def log_evidence(sums: Sums, prior: Prior) -> Floats:
     return (
         -0.5 * n_features * sums.n * np.log(np.pi)
         + 0.5 * n_features * (sums.shrink + np.log(prior.kappa0 / given.kappa))
-        + 0.5 * prior.degrees * log_det(prior.scale)
         - 0.5 * given.degrees * log_det(given.scale)
         + multigammaln(0.5 * given.degrees, n_features)
-        - multigammaln(0.5 * prior.degrees, n_features)
+        + log_evidence_of_prior(prior)
     )
+
+
+def log_evidence_of_prior(prior: Prior) -> float:
+    """What Ψ0 and m contribute to the evidence of every class."""
+    log_gamma = multigammaln(0.5 * prior.degrees, len(prior.mean))
+    return float(0.5 * prior.degrees * log_det(prior.scale) - log_gamma)
 
 
 def log_joint(moments: Moments, class_of: NDArray[np.integer], prior: Prior) -> float:

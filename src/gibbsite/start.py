@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from gibbsite import gibbs, kernels, moves, streams
 from gibbsite.components import Components, draw_components
-from gibbsite.moves import ClassTable
 from gibbsite.niw import Prior
 from gibbsite.state import Rules, State, tidy
 from gibbsite.statistics import Floats, Integers
@@ -170,10 +169,8 @@ def _enter_classes(state: State, rules: Rules, generator: np.random.Generator) -
     alone = used[state.class_of[used] < 0]
     order = alone[np.argsort(-state.statistics.n[alone], kind="stable")]
     n_known = rules.n_known
-    table = ClassTable(replace(state, class_id=np.arange(n_known), next_class_id=n_known), rules)
-    for component in order:
-        table.put_in(int(component), table.draw(int(component), generator.random()))
-    return table.state()
+    state = replace(state, class_id=np.arange(n_known), next_class_id=n_known)
+    return moves.choose_classes(state, rules, order, generator.random(len(order)))
 
 
 def _sample(rules: Rules, read_pixels: gibbs.ReadPixels, generator: np.random.Generator) -> NDArray[np.int16]:

@@ -2,7 +2,21 @@
 
 from gibbsite.kernels.block import scan_block
 from gibbsite.kernels.lanes import class_odds, find_anchors, indicate, log_density, uniforms
+from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, take_seats
 from gibbsite.kernels.sides import take_sides
 from gibbsite.kernels.sums import add_up
 
-__all__ = ["add_up", "class_odds", "find_anchors", "indicate", "log_density", "scan_block", "take_sides", "uniforms"]
+__all__ = [
+    "add_up",
+    "change_seat",
+    "choose_seats",
+    "class_odds",
+    "find_anchors",
+    "indicate",
+    "log_density",
+    "log_fit",
+    "scan_block",
+    "take_seats",
+    "take_sides",
+    "uniforms",
+]
