@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.niw import Prior
+from gibbsite.niw import Prior, add_by_class
 from gibbsite.statistics import Floats, Moments
 
 SCALE_FLOOR = 1e-5
@@ -61,9 +61,7 @@ def estimate(moments: Moments, class_of: NDArray[np.integer], prior: Prior, cons
 
 
 def _class_total(values: Floats, class_of: NDArray[np.integer]) -> Floats:
-    out = np.zeros((int(class_of.max()) + 1, *values.shape[1:]))
-    np.add.at(out, class_of, values)
-    return out
+    return add_by_class(values, class_of, int(class_of.max()) + 1)
 
 
 def _start(moments: Moments, class_of: NDArray[np.integer]) -> _Hidden:

@@ -93,19 +93,14 @@ def component_weight(n: Floats, prior: Prior) -> Floats:
 
 def class_sums(components: Sums, class_of: NDArray[np.integer], n_classes: int) -> Sums:
     """The sums of each class: its components' added up."""
+    parts = (components.n, components.weight, components.total, components.outer, components.shrink)
+    return Sums(*(add_by_class(values, class_of, n_classes) for values in parts))
 
-    def add_up(values: Floats) -> Floats:
-        out = np.zeros((n_classes, *values.shape[1:]))
-        np.add.at(out, class_of, values)
-        return out
 
-    return Sums(
-        add_up(components.n),
-        add_up(components.weight),
-        add_up(components.total),
-        add_up(components.outer),
-        add_up(components.shrink),
-    )
+def add_by_class(values: Floats, class_of: NDArray[np.integer], n_classes: int) -> Floats:
+    """(n_classes, ...) sums over the components of each class."""
+    is_member = (class_of == np.arange(n_classes)[:, None]).astype(np.float64)
+    return np.asarray(np.tensordot(is_member, values, 1))
 
 
 def posterior(sums: Sums, prior: Prior) -> Posterior:

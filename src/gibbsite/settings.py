@@ -154,7 +154,7 @@ class Fit(Section):
     )
     birth_block: Count = Field(
         4096,
-        description="At most so many pixels per sweep may open components; an eighth of all (or 64) if that is less.",
+        description="At most so many pixels per sweep may open components; small scenes have smaller blocks.",
     )
 
 
