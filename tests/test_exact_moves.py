@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import oracles
 from exact_posterior import Reader, Truth, assert_follows, enumerate_classes, enumerate_partitions
-from gibbsite import gibbs, kernels, moves, streams, tiles
+from gibbsite import class_splits, gibbs, kernels, moves, streams, tiles
 from gibbsite.components import Components
 from gibbsite.niw import Prior
 from gibbsite.state import Rules, State
@@ -266,6 +266,28 @@ def assert_changes(before: list[Partition], after: list[Partition]) -> None:
 @pytest.mark.parametrize(("n_features", "change_prior", "has_labels"), CLASS_CASES)
 def test_the_class_step_alone_keeps_the_truth(n_features: int, change_prior: dict[str, Any], has_labels: bool) -> None:
     check_step(*class_case(n_features, change_prior, has_labels), change_classes, 1000)
+
+
+def part_classes(state: State, chosen: Rules, _: Tile) -> State:
+    """Classes split and merge; components stay."""
+    return class_splits.split_and_merge(replace(state, sweep=state.sweep + 1), chosen)[0]
+
+
+@pytest.mark.parametrize(("n_features", "change_prior", "has_labels"), CLASS_CASES)
+def test_splits_and_merges_of_classes_alone_keep_the_truth(
+    n_features: int, change_prior: dict[str, Any], has_labels: bool
+) -> None:
+    check_step(*class_case(n_features, change_prior, has_labels), part_classes, 2000)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("n_features", "change_prior", "has_labels"), CLASS_CASES)
+def test_splits_and_merges_of_classes_alone_reach_all_classes(
+    n_features: int, change_prior: dict[str, Any], has_labels: bool
+) -> None:
+    pixels, chosen, given, truth = class_case(n_features, change_prior, has_labels)
+    first = state_from(truth.draw(1, 0)[0], pixels, chosen, given)
+    assert_follows(truth, run(first, chosen, pixels, part_classes, 20_000))
 
 
 @pytest.mark.parametrize("setting", ["free", "labelled"])

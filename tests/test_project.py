@@ -180,7 +180,7 @@ MATHS = {
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "start", "state", "tiles", "components"),
-    *("sampling", "plan"),
+    *("sampling", "plan", "class_splits"),
 }
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite import hyper, moves, niw, splits, statistics, streams
+from gibbsite import class_splits, hyper, moves, niw, splits, statistics, streams
 from gibbsite.components import draw_components
 from gibbsite.splits import NO_TRIES, Tries
 from gibbsite.state import Rules, State, tidy
@@ -36,6 +36,12 @@ class Info:
     merge_proposed: int = 0
     """Pairs of components that were to become one."""
     merge_accepted: int = 0
+    class_split_proposed: int = 0
+    """Classes that were to split in two."""
+    class_split_accepted: int = 0
+    class_merge_proposed: int = 0
+    """Pairs of classes that were to become one."""
+    class_merge_accepted: int = 0
 
 
 ReduceTiles = Callable[[Task], Any]
@@ -52,13 +58,15 @@ def sweep(state: State, rules: Rules, reduce_tiles: ReduceTiles, read_pixels: Re
     answer = reduce_tiles(task)
     block = read_pixels(*task.skip)
     state, label, n_born = moves.scan_block(state, rules, task, answer, block)
-    tries = NO_TRIES
+    tries = class_tries = NO_TRIES
     if splits.is_due(state, rules):
         state, tries = splits.split_and_merge(state, rules, task, reduce_tiles, (block, label))
     state = tidy(state, rules.n_known)
     if not rules.is_single:
         state = moves.reassign_classes(state, rules)
-    return state, describe(state, rules, n_born, tries)
+    if class_splits.is_due(state, rules):
+        state, class_tries = class_splits.split_and_merge(state, rules)
+    return state, describe(state, rules, n_born, tries, class_tries)
 
 
 def plan_pass(state: State, rules: Rules) -> Pass:
@@ -79,10 +87,13 @@ def plan_pass(state: State, rules: Rules) -> Pass:
     )
 
 
-def describe(state: State, rules: Rules, n_born: int = 0, tries: Tries = NO_TRIES) -> Info:
+def describe(
+    state: State, rules: Rules, n_born: int = 0, tries: Tries = NO_TRIES, class_tries: Tries = NO_TRIES
+) -> Info:
     """The collapsed joint and the size of a state."""
     moments = statistics.moments(state.statistics, rules.step)
     log_joint = niw.log_joint(moments, state.class_of, state.prior)
     kappa1 = np.inf if rules.is_single else 1.0 / state.prior.spread
     sizes = (len(state.class_id), len(state.class_of), n_born)
-    return Info(log_joint, *sizes, state.prior.kappa0, kappa1, **vars(tries))
+    counts: dict[str, Any] = vars(tries) | {f"class_{name}": count for name, count in vars(class_tries).items()}
+    return replace(Info(log_joint, *sizes, state.prior.kappa0, kappa1), **counts)

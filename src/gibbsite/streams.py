@@ -23,6 +23,7 @@ class Purpose(IntEnum):
     BLOCKS = 10
     SPLITS = 11
     ACCEPTANCE = 12
+    CLASS_SPLITS = 13
 
 
 def pixel_key(seed: int, sweep: int, purpose: Purpose) -> np.uint64:

@@ -2,7 +2,7 @@
 
 from gibbsite.kernels.block import scan_block
 from gibbsite.kernels.lanes import class_odds, find_anchors, indicate, log_density, uniforms
-from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, take_seats
+from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, part_seats, take_seats
 from gibbsite.kernels.sides import take_sides
 from gibbsite.kernels.sums import add_up
 
@@ -15,6 +15,7 @@ __all__ = [
     "indicate",
     "log_density",
     "log_fit",
+    "part_seats",
     "scan_block",
     "take_seats",
     "take_sides",

@@ -95,6 +95,25 @@ def choose_seats(order, uniform, given, guests, tables, n_classes):
 
 
 @njit(nogil=True, cache=True)
+def part_seats(order, chosen, uniform, given, guests, tables):
+    """Let components join class 0 or 1, one after the other: the chosen one, or where that is -1 one they draw.
+
+    Returns the log-probability that they would draw just so.
+    """
+    log_q = 0.0
+    for step in range(len(order)):
+        c = order[step]
+        score = score_seats(c, 2, given, guests, tables)
+        log_odds = score[1] - score[0]
+        k = chosen[c]
+        if k < 0:
+            k = 1 if uniform[step] * (1.0 + math.exp(-log_odds)) < 1.0 else 0
+        log_q -= math.log1p(math.exp(-log_odds if k == 1 else log_odds))
+        change_seat(c, k, 1.0, given, guests, tables)
+    return log_q
+
+
+@njit(nogil=True, cache=True)
 def score_seats(c, n_classes, given, guests, tables):
     """(n_classes + 1,) log odds of each class, the last one new, for a component that stands alone."""
     score = np.empty(n_classes + 1)
