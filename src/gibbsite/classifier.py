@@ -6,6 +6,7 @@
 Known classes keep their ids; classes nobody labelled get new ids above them, by size.
 """
 
+import os
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from threadpoolctl import threadpool_limits
 
 from gibbsite import cluster, features, maps, plan, sampling, start
 from gibbsite.sampling import Chain
@@ -65,7 +67,9 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             {"model": self.model, "sweeps": self.sweeps, "chains": self.chains, "class_rule": self.class_rule}
             | (self.settings or {})
         )
-        self._adopt(*self._best_chain(rows, chosen, len(known)), known)
+        # Matrices are small: threaded linear algebra is slower, and rounds differently on different machines.
+        with threadpool_limits(1):
+            self._adopt(*self._best_chain(rows, chosen, len(known)), known)
         self.labels_ = self.predict(table)
         return self
 
@@ -103,7 +107,10 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         """The chain of the highest joint, all chains, and the draws of the best one's polish."""
         n_rows, n_features = rows.feature.shape
         prior = plan.first_prior(chosen, n_features)
-        where = Cluster(kind="none", threads=max(0, self.n_jobs), tile_pixels=16384)
+        n_threads = max(0, self.n_jobs)
+        # Large tiles sum faster; two for each thread even out their work.
+        n_tiles = 2 * (n_threads or os.cpu_count() or 1)
+        where = Cluster(kind="none", threads=n_threads, tile_pixels=min(65536, max(4096, -(-n_rows // n_tiles))))
         found: list[tuple[Chain, Pins | None]] = []
         for number in range(1, chosen.chains + 1):
             seed = plan.chain_seed(self.random_state, number)
