@@ -99,6 +99,24 @@ def spectrum_of(k: int, wavelength: NDArray[np.float64]) -> NDArray[np.float64]:
     return slope
 
 
+DIAGNOSTICS = {
+    "n_draws": 96,
+    "traces": {
+        "log_joint": {"r_hat": 1.3712, "bulk_size": 12.4},
+        "n_classes": {"r_hat": None, "bulk_size": None},
+        "n_components": {"r_hat": 1.0, "bulk_size": 88.0},
+    },
+    "moves": {
+        "split": {"proposed": 1234, "accepted": 56},
+        "class_merge": {"proposed": 7, "accepted": 0},
+        "class_split": {"proposed": 0, "accepted": 0},
+    },
+    "n_sampled_pixels": 20_000,
+    "pairs": [{"chains": [1, 2], "rand_index": 0.6123, "same_verdict": 0.9876}],
+    "concerns": ["chains draw <different> maps"],
+}
+
+
 def make_results(folder: Path, shapes: dict[str, tuple[int, int]] | None = None) -> Results:
     """Cubes, maps, model and two chains; the first scene on a map, the others in sensor space."""
     shapes = shapes or {"frt0000aaaa": (41, 67), "frt0000bbbb": (29, 53)}
@@ -112,6 +130,8 @@ def make_results(folder: Path, shapes: dict[str, tuple[int, int]] | None = None)
             "colour": colours[k - 1],
             "n_pixels": int(sum((values == k).sum() for values in code.values())),
             "n_components": 1 + k % 3,
+            "n_classified": 100 * k,
+            "n_new_component": 17 * k if k <= N_KNOWN else 0,
         }
         for k, name in enumerate(NAMES, start=1)
     ]
@@ -120,7 +140,7 @@ def make_results(folder: Path, shapes: dict[str, tuple[int, int]] | None = None)
         grid = map_grid(height, width) if number == 0 else sensor_grid(height, width)
         results.probability[name] = _write_maps(results, name, grid, number)
         _write_cube(results, name, grid, number)
-    with store.create(results.model, "model", classes=classes):
+    with store.create(results.model, "model", classes=classes, diagnostics=DIAGNOSTICS):
         pass
     for chain, path in enumerate(results.chains, start=1):
         _write_chain(path, chain)

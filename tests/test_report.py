@@ -26,7 +26,7 @@ from gibbsite.spectra import ClassSpectra
 from gibbsite.steps import report as step
 from gibbsite.steps import spectra as spectra_step
 from gibbsite.truth import HELD_OUT, RASTER
-from handmade_results import NAMES, Results, make_results, map_grid, sensor_grid
+from handmade_results import DIAGNOSTICS, NAMES, Results, make_results, map_grid, sensor_grid
 
 TRUTH_FILE = {"name": "true & tried.tif", "sha256": "7e" * 32, "bytes": 4_321}
 LABEL_FILE = {"name": "drawn.gpkg", "sha256": "1a" * 32, "bytes": 98_304}
@@ -131,6 +131,16 @@ def objects(value: Any) -> list[dict[str, Any]]:
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     own = [value] if isinstance(value, dict) and value.get("type") == "object" else []
     return own + [found for part in inside for found in objects(part)]
+
+
+def test_it_tells_how_far_the_chains_can_be_trusted(page: str) -> None:
+    section = page[page.index('id="diagnostics-title"') : page.index('id="provenance-title"')]
+    text = " ".join(re.sub(r"<[^>]+>", " ", section).split())
+    assert "Mind: chains draw &lt;different&gt; maps." in text
+    assert "Log joint 1.37 12 Number of classes – – Number of components 1.00 88" in text
+    assert "1 and 2 0.61 98.8 %" in text
+    assert "split 1 234 56 class merge 7 0" in text
+    assert "class split" not in text, "a move that was never proposed is of no use to a reader"
 
 
 def test_the_page_loads_nothing(page: str) -> None:
@@ -276,7 +286,7 @@ def test_a_page_without_truth_has_no_scores(results: Results, tmp_path: Path, is
 
 def test_a_page_without_discoveries_says_so(results: Results, tmp_path: Path) -> None:
     known = [dict(item, is_known=True) for item in results.classes]
-    with store.create(tmp_path / "model.zarr", "model", classes=known):
+    with store.create(tmp_path / "model.zarr", "model", classes=known, diagnostics=DIAGNOSTICS):
         pass
     args = arguments(results, tmp_path / "report.html")
     args.model = tmp_path / "model.zarr"

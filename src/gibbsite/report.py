@@ -74,6 +74,8 @@ class Facts:
     """That the chains were run with."""
     evaluation: Mapping[str, Any] | None
     """As written by the evaluate step."""
+    diagnostics: Mapping[str, Any]
+    """As in the model."""
 
 
 def map_view(
@@ -118,6 +120,7 @@ def render(facts: Facts) -> str:
         cards=cards,
         summary=_summary(facts, cards),
         confusion=_confusion(facts.evaluation),
+        moves={name.replace("_", " "): move for name, move in facts.diagnostics["moves"].items() if move["proposed"]},
         chain_colours=interactive.CHAIN_COLOURS,
         n_labelled=interactive.LABELLED,
         settings=json.dumps(facts.settings, indent=2, sort_keys=True, ensure_ascii=False),

@@ -62,7 +62,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the page."""
     if len(args.cubes) != len(args.maps):
         raise InputError(f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube")
-    classes = store.read(args.model, "model").attrs["classes"]
+    model = store.read(args.model, "model").attrs
+    classes = model["classes"]
     max_pixels = min(report.MAP_PIXELS, report.PAGE_PIXELS // len(args.maps))
     evaluation = _read_evaluation(args.evaluation) if args.evaluation else None
     files = _files_of_scenes(args.labels, evaluation)
@@ -79,6 +80,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         traces=[_trace(chain) for chain in chains],
         settings=settings.model_dump(mode="json", include=SHAPING),
         evaluation=evaluation if evaluation and evaluation["n_pixels"] else None,
+        diagnostics=model["diagnostics"],
     )
     store.write_text(args.out, report.render(facts))
     log.info("wrote %s", args.out)
