@@ -83,9 +83,10 @@ def split_and_merge(
     return decide(state, rules, proposals, parts)
 
 
-def view(state: State, rules: Rules) -> View:
-    """What the moves need of a state."""
-    moments = statistics.moments(state.statistics, rules.step)
+def view(state: State, rules: Rules, members: Integers | None = None) -> View:
+    """What the moves need of a state, or of some of its components."""
+    sums = state.statistics if members is None else state.statistics[members]
+    moments = statistics.moments(sums, rules.step)
     return View(moments, niw.component_sums(moments, state.prior), state.prior)
 
 
@@ -247,10 +248,10 @@ def merge(state: State, proposal: Proposal) -> State:
 def log_ratio(whole: State, halves: State, rules: Rules, pair: tuple[int, int], log_q: float) -> float:
     """Log acceptance ratio of the split that leads from `whole` to `halves`; its negative is that of the merge."""
     prior, first = whole.prior, pair[0]
-    before, after = view(whole, rules), view(halves, rules)
     mine = (halves.class_of == halves.class_of[first]) & (halves.statistics.n > 0)
     members = np.flatnonzero(mine)
     kept = members[members != pair[1]]
+    before, after = view(whole, rules, kept), view(halves, rules, members)
     n_components = int((whole.statistics.n > 0).sum())
     n = halves.statistics.n[list(pair)].astype(np.float64)
     log_prior = (
@@ -260,7 +261,9 @@ def log_ratio(whole: State, halves: State, rules: Rules, pair: tuple[int, int], 
         + np.log(len(kept))
         - np.log(prior.gamma + n_components)
     )
-    log_evidence = niw.log_evidence(after.class_sums(members), prior) - niw.log_evidence(before.class_sums(kept), prior)
-    log_backward = log_pair(after, members, np.array(pair))
+    every = np.arange(len(members))
+    apart, together = after.class_sums(every), before.class_sums(every[:-1])
+    log_evidence = niw.log_evidence(apart, prior) - niw.log_evidence(together, prior)
+    log_backward = log_pair(after, every, np.searchsorted(members, pair))
     log_forward = -np.log(len(kept)) + log_q
     return float(log_prior + log_evidence[0] + log_backward - log_forward)
