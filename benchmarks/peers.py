@@ -1,7 +1,7 @@
 """Time and quality beside scikit-learn's BayesianGaussianMixture, and a rare-class search, on simulated tables.
 
 (1) Time per sweep at N = 69,500, d = 12, 10 classes of 43 components: the difference of a long and a short run, so that
-the start does not count. (2) Time to a solution, the start included, beside the variational Dirichlet process mixture of
+the start does not count. (2) Time to a solution, with the start, beside the variational Dirichlet process mixture of
 scikit-learn with 60 components on the same rows: adjusted Rand index and normalised mutual information with the true
 classes. (3) Two classes of 0.1 % each beside one known class of 280,000 rows in 8-D, as in the paper's cytometry
 experiment, from far away to close by. Usage: python benchmarks/peers.py [--threads 2] [--sweeps 100]
