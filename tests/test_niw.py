@@ -125,3 +125,10 @@ def test_partition_prior_sums_to_one(n: int) -> None:
         count += 1
     assert count == [1, 3, 12, 60, 358, 2471][n - 1]
     np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+
+
+def test_known_class_without_components_adds_nothing_to_the_joint() -> None:
+    groups = [np.random.default_rng(k).normal(size=(3, 2)) for k in range(3)]
+    found = [niw.log_joint(moments_of(groups), np.array(class_of), prior(2)) for class_of in ([0, 1, 1], [0, 2, 2])]
+    assert np.isfinite(found).all()
+    assert found[0] == pytest.approx(found[1]), "an empty class between two others changed the joint"

@@ -146,7 +146,9 @@ def log_partition(n: Floats, class_of: NDArray[np.integer], prior: Prior) -> flo
     if prior.spread == 0.0:
         # Every class is one component: there is no second partition.
         return float(pixels)
-    per_class = np.bincount(class_of).astype(np.float64)
+    # A known class may be without components; it is no class of the partition then.
+    per_class = np.bincount(class_of)
+    per_class = per_class[per_class > 0].astype(np.float64)
     classes = len(per_class) * np.log(prior.gamma) + _log_crp_norm(prior.gamma, n_components) + gammaln(per_class).sum()
     return float(pixels + classes)
 
