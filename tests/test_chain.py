@@ -29,7 +29,7 @@ def sampled() -> tuple[Chain, Pins, Tile, np.ndarray]:
     assert pins is not None
     pixels = pins.apply(Tile(0, pixels.feature, known))
     reads = (lambda task: tiles.tally(pixels, task), pixels.part)
-    first = start.first_state(learnt, chosen, prior(3), 10, reads)
+    first = start.first_state(learnt, chosen, prior(3), (10, 6), reads)
     return sampling.sample(first, chosen, (3, 12), reads, lambda *_: None), pins, pixels, label
 
 

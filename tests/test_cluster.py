@@ -38,7 +38,7 @@ def run_chain(settings: Cluster, sweeps: int = 8, watch: Callable[[int], None] =
     learnt = start.learn(labelled, chosen, prior(3), 3, 0.0)
     with cluster.holding_tiles(read, N_PIXELS, settings) as reduce_tiles:
         reads = (reduce_tiles, read)
-        state = start.first_state(learnt, chosen, prior(3), 12, reads)
+        state = start.first_state(learnt, chosen, prior(3), (12, 20), reads)
         return sampling.sample(state, chosen, (2, sweeps), reads, lambda state, _: watch(state.sweep))
 
 

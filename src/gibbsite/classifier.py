@@ -124,7 +124,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             pinned = rows if pins is None else pins.apply(rows)
             with cluster.holding_tiles(pinned.part, n_rows, where) as reduce_tiles:
                 reads = (reduce_tiles, pinned.part)
-                state = start.first_state(learnt, rules, prior, min(chosen.start_components, n_rows), reads)
+                n_cells = (chosen.start_components, chosen.label_components)
+                state = start.first_state(learnt, rules, prior, n_cells, reads)
                 n_sweeps = (int(chosen.burn_in * (chosen.sweeps - 1)), chosen.sweeps)
                 found.append((sampling.sample(state, rules, n_sweeps, reads, lambda *_: None), pins))
         best, pins = max(found, key=lambda pair: pair[0].log_joint)

@@ -117,7 +117,10 @@ class Fit(Section):
     chains: Count = Field(2, description="Independent chains.")
     sweeps: Count = Field(300, description="Sweeps per chain.")
     burn_in: Fraction = Field(0.5, description="Share of the sweeps before the structure may be taken.")
-    start_components: Count = Field(64, description="Components of the k-means++ start.")
+    start_components: Count = Field(32, description="Components of the k-means++ start.")
+    label_components: Annotated[int, Field(ge=0)] = Field(
+        256, description="At most so many components more at the start where labelled pixels lie, one for each."
+    )
     class_rule: Literal["evidence", "predictive", "reach"] = Field(
         "reach", description="How a component chooses its class."
     )
@@ -149,7 +152,7 @@ class Fit(Section):
     alpha1: Moderate | None = Field(None, description="ai2gmm: gamma shape of kappa1; d + 1.")
     beta1: Moderate | None = Field(None, description="ai2gmm: gamma rate of kappa1; 2 d.")
     kappa1_at_least_kappa0: bool = Field(
-        False,
+        True,
         description="ai2gmm: components may not scatter more about their class than classes about the whole.",
     )
     birth_block: Count = Field(

@@ -6,6 +6,7 @@ splintered for long.)
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from gibbsite.state import Rules, State, tidy
 from gibbsite.statistics import Floats, Integers
 from gibbsite.streams import Purpose
 from gibbsite.tiles import Answer, Pass, Tile, answer, draw_labels, tally
+
+if TYPE_CHECKING:
+    from sklearn.cluster import KMeans
 
 SAMPLE_PIXELS = 32768
 """Pixels that k-means++ sees."""
@@ -100,14 +104,20 @@ def first_state(
     learnt: Learnt | None,
     rules: Rules,
     prior: Prior,
-    n_cells: int,
+    n_cells: tuple[int, int],
     reads: tuple[gibbs.ReduceTiles, gibbs.ReadPixels],
 ) -> State:
-    """Known components and k-means++ cells, after one pass over all pixels and the cells' entry into classes."""
+    """Known components and k-means++ cells, after one pass over all pixels and the cells' entry into classes.
+
+    `n_cells`: of all pixels, and at most so many more where labelled pixels are (none in igmm, where each is a class).
+    """
     reduce_tiles, read_pixels = reads
     generator = streams.generator(rules.seed, 0, Purpose.START)
     sample = _sample(rules, read_pixels, generator) * np.float64(rules.step)
-    cells = components = _cells(sample, n_cells, generator)
+    pins = np.empty((0, sample.shape[1]))
+    if learnt is not None and not rules.is_single:
+        pins = learnt.labelled.feature[learnt.labelled.known >= 0] * np.float64(rules.step)
+    cells = components = _cells(sample, n_cells, pins, generator)
     cell_class = np.full(len(cells.class_of), -1)
     if learnt is not None:
         components = _join(learnt.state, rules, cells, generator)
@@ -184,22 +194,56 @@ def _sample(rules: Rules, read_pixels: gibbs.ReadPixels, generator: np.random.Ge
     return np.concatenate([read_pixels(first, first + length).feature for first in firsts])
 
 
-def _cells(sample: Floats, n_cells: int, generator: np.random.Generator) -> Components:
-    """k-means cells as components, each a class of its own, all with the pooled covariance within cells."""
+def _cells(sample: Floats, n_cells: tuple[int, int], pins: Floats, generator: np.random.Generator) -> Components:
+    """k-means cells as components, each a class of its own, all with the pooled covariance within cells.
+
+    Where labelled pixels lie they are divided further (`n_cells`: of all, and at most so many more). Each component is
+    one more to find a class for, and without labels chains from many cells end in too many classes. Labels name the
+    components about them, and there small components follow the border of a class better.
+    """
+    coarse = _k_means(sample, n_cells[0], generator)
+    cell = coarse.labels_.astype(np.int64)
+    if n_cells[1] > 0 and len(pins) > 0:
+        n_pins = np.bincount(coarse.predict(pins), minlength=len(coarse.cluster_centers_))
+        cell = _divide(sample, cell, n_pins / max(1.0, len(pins) / n_cells[1]), generator)
+    return _components(sample, cell)
+
+
+def _divide(sample: Floats, cell: Integers, n_more: Floats, generator: np.random.Generator) -> Integers:
+    """(n_sample,) cell of each pixel, after cells were divided into so many more; none has less than 2 on average."""
+    size = np.bincount(cell, minlength=len(n_more))
+    n_parts = np.minimum(1 + n_more.astype(np.int64), np.maximum(size // 2, 1))
+    first = np.cumsum(n_parts) - n_parts
+    out = first[cell]
+    for chosen in np.flatnonzero(n_parts > 1):
+        mine = np.flatnonzero(cell == chosen)
+        out[mine] += _k_means(sample[mine], int(n_parts[chosen]), generator).labels_
+    return np.asarray(np.unique(out, return_inverse=True)[1])
+
+
+def _k_means(sample: Floats, n_cells: int, generator: np.random.Generator) -> "KMeans":
+    """k-means with at most so many cells, none of them empty."""
     from sklearn.cluster import KMeans
 
     n_cells = min(n_cells, len(np.unique(sample, axis=0)))
-    means = KMeans(n_cells, n_init=1, max_iter=20, random_state=int(generator.integers(2**31))).fit(sample)
-    away = sample - means.cluster_centers_[means.labels_]
+    return KMeans(n_cells, n_init=1, max_iter=20, random_state=int(generator.integers(2**31))).fit(sample)
+
+
+def _components(sample: Floats, cell: Integers) -> Components:
+    """Cells as components of equal covariance."""
+    n = np.bincount(cell)
+    total = np.zeros((len(n), sample.shape[1]))
+    np.add.at(total, cell, sample)
+    mean = total / n[:, None]
+    away = sample - mean[cell]
     covariance = away.T @ away / len(sample) + 1e-3 * np.eye(sample.shape[1])
     whiten = np.linalg.cholesky(np.linalg.inv(covariance)).T
-    share = np.bincount(means.labels_, minlength=n_cells) / len(sample)
     return Components(
-        class_of=np.arange(n_cells),
-        log_weight=np.log(share),
-        mean=means.cluster_centers_,
-        centre=means.cluster_centers_,
-        whiten=np.repeat(whiten[None], n_cells, 0),
+        class_of=np.arange(len(n)),
+        log_weight=np.log(n / len(sample)),
+        mean=mean,
+        centre=mean,
+        whiten=np.repeat(whiten[None], len(n), 0),
         log_tail=-np.inf,
     )
 

@@ -39,7 +39,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     read = pinned_reader(pixels, pins)
     with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
         reads = (reduce_tiles, read)
-        state = start.first_state(learnt, rules, prior, fit.start_components, reads)
+        n_cells = (fit.start_components, fit.label_components)
+        state = start.first_state(learnt, rules, prior, n_cells, reads)
         progress = Progress(args.chain, fit.sweeps)
         n_sweeps = (int(fit.burn_in * (fit.sweeps - 1)), fit.sweeps)
         sampled = sampling.sample(state, rules, n_sweeps, reads, progress.tell)

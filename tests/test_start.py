@@ -1,0 +1,69 @@
+"""Where chains begin: how many components there are, and where."""
+
+import numpy as np
+import pytest
+
+from gibbsite import start, tiles
+from gibbsite.state import State
+from gibbsite.tiles import Tile
+from handmade_chains import clusters, prior, rules
+
+N_PIXELS = 1200
+
+
+def begin(n_cells: tuple[int, int], n_labelled: int, is_single: bool = False) -> tuple[State, np.ndarray]:
+    """The first state over four clear clusters, the first of which has labels, and the mean of each cluster."""
+    pixels, label = clusters(N_PIXELS, 3, 4)
+    known = np.full(N_PIXELS, -1, np.int16)
+    known[np.flatnonzero(label == 0)[:n_labelled]] = 0
+    pixels = Tile(0, pixels.feature, known)
+    given = prior(3, spread=0.0) if is_single else prior(3)
+    chosen = rules(N_PIXELS, n_known=int(n_labelled > 0), birth_block=200, class_rule="reach", is_single=is_single)
+    learnt = None
+    if n_labelled:
+        learnt = start.learn(Tile(0, pixels.feature[known >= 0], known[known >= 0]), chosen, given, 0, 0.0)
+    reads = (lambda task: tiles.tally(pixels, task), pixels.part)
+    state = start.first_state(learnt, chosen, given, n_cells, reads)
+    return state, np.stack([pixels.feature[label == k].mean(0) for k in range(4)])
+
+
+def components_per_cluster(state: State, centre: np.ndarray) -> np.ndarray:
+    mean = state.statistics.total / state.statistics.n[:, None]
+    nearest = ((mean[:, None] - centre) ** 2).sum(-1).argmin(1)
+    return np.bincount(nearest, minlength=len(centre))
+
+
+def test_components_are_denser_where_labels_are() -> None:
+    plain = components_per_cluster(*begin((12, 0), 60))
+    dense = components_per_cluster(*begin((12, 100), 60))
+    assert dense[0] > 2 * plain[0] + 10
+    assert abs(dense[1:].sum() - plain[1:].sum()) <= 3, "cells without labels were divided"
+
+
+@pytest.mark.parametrize("n_more", [0, 5, 30])
+def test_no_more_components_are_added_than_allowed(n_more: int) -> None:
+    state, _ = begin((12, n_more), 200)
+    # One component of the known class comes from the labelled pixels.
+    assert len(state.class_of) <= 12 + n_more + 1
+
+
+def test_without_labels_the_start_has_the_cells_asked_for() -> None:
+    state, _ = begin((12, 100), 0)
+    assert len(state.class_of) == 12
+    assert state.statistics.n.sum() == N_PIXELS
+
+
+def test_igmm_divides_no_cell_because_each_would_be_a_class() -> None:
+    state, _ = begin((12, 100), 60, is_single=True)
+    assert len(state.class_of) <= 13
+
+
+def test_cells_are_divided_into_parts_that_share_no_pixel() -> None:
+    generator = np.random.default_rng(1)
+    sample = generator.normal(size=(300, 2))
+    cell = np.repeat([0, 1, 2], 100)
+    parts = start._divide(sample, cell, np.array([0.0, 4.9, 1000.0]), generator)
+    assert np.unique(parts[cell == 0]).size == 1
+    assert np.unique(parts[cell == 1]).size == 5
+    assert np.unique(parts[cell == 2]).size == 50, "a cell has at most half as many parts as pixels"
+    assert len(np.unique(parts)) == parts.max() + 1 == 56
