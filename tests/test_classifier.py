@@ -97,3 +97,17 @@ def test_bad_values_and_labels_are_refused() -> None:
         QUICK.fit(x, label[:-1])
     with pytest.raises(NotFittedError):
         NonExhaustiveClassifier().predict(x)
+
+
+def test_probabilities_are_averaged_over_the_last_sweeps() -> None:
+    x, cluster, label = table()
+    fitted = [NonExhaustiveClassifier(sweeps=20, averaged_sweeps=n, random_state=3).fit(x, label) for n in (1, 8, 100)]
+    # The best sweep stands before them; burn-in is never averaged.
+    assert [len(one._draws) for one in fitted] == [2, 9, 12]
+    assert all(one.classes_.tolist() == fitted[0].classes_.tolist() for one in fitted)
+    for one in fitted:
+        probability = one.predict_proba(x)
+        np.testing.assert_allclose(probability.sum(1), 1.0)
+        assert (one.labels_[cluster == 0] == 3).mean() > 0.95
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(fitted[0].predict_proba(x), fitted[1].predict_proba(x))

@@ -7,6 +7,8 @@ Known classes keep their ids; classes nobody labelled get new ids above them, by
 """
 
 import os
+from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,13 +18,44 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 from threadpoolctl import threadpool_limits
 
-from gibbsite import cluster, features, maps, plan, sampling, start
+from gibbsite import cluster, features, maps, plan, sampling, start, streams
+from gibbsite.components import Components, draw_components
 from gibbsite.sampling import Chain
 from gibbsite.settings import Cluster, Fit
-from gibbsite.start import Pins
+from gibbsite.state import Rules, State
+from gibbsite.statistics import Integers
+from gibbsite.streams import Purpose
 from gibbsite.tiles import Tile
 
 UNLABELLED = -1
+MATCHED_ROWS = 20_000
+"""At most so many rows tell which classes of two sweeps are the same."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A chain, and what is averaged of it."""
+
+    chain: Chain
+    rules: Rules
+    recent: list[State]
+    """Of the last sweeps."""
+
+    def draws(self, feature: NDArray[np.int16], n_known: int) -> list[tuple[Components, Integers]]:
+        """A draw of the best state and of each recent one, and for which class of the best each of its classes stands.
+
+        One sweep is a matter of chance where classes overlap: the mean over many is right more often.
+        """
+        generator = streams.generator(self.rules.seed, 0, Purpose.POLISH)
+        some = feature[:: -(-len(feature) // MATCHED_ROWS)]
+        best = draw_components(self.chain.best, self.rules, generator)
+        reference = maps.class_probabilities(some, [best], self.rules.step)
+        found = [(best, np.arange(reference.shape[1]))]
+        for state in self.recent:
+            drawn = draw_components(state, self.rules, generator)
+            probability = maps.class_probabilities(some, [drawn], self.rules.step)
+            found.append((drawn, maps.match_classes(probability, reference, n_known)))
+        return found
 
 
 class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
@@ -30,7 +63,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
 
     Features are standardised and held as fixed point within ±32 standard deviations; nothing is projected, so whiten
     or reduce them first if there are many. Parameters are those of the `fit` settings; `settings` takes further ones
-    (kappa1, alpha, ...) as a mapping.
+    (kappa1, alpha, ...) as a mapping. The classes are those of the sweep with the highest joint, their probabilities
+    the mean over it and the last `averaged_sweeps` after burn-in.
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by name
@@ -40,7 +74,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         sweeps: int = 200,
         chains: int = 1,
         class_rule: str = "reach",
-        polish_sweeps: int = 10,
+        averaged_sweeps: int = 20,
         settings: dict[str, Any] | None = None,
         n_jobs: int = 1,
         random_state: int = 0,
@@ -49,7 +83,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         self.sweeps = sweeps
         self.chains = chains
         self.class_rule = class_rule
-        self.polish_sweeps = polish_sweeps
+        self.averaged_sweeps = averaged_sweeps
         self.settings = settings
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -69,7 +103,11 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         )
         # Matrices are small: threaded linear algebra is slower, and rounds differently on different machines.
         with threadpool_limits(1):
-            self._adopt(*self._best_chain(rows, chosen, len(known)), known)
+            runs = [self._run(rows, chosen, len(known), number) for number in range(1, chosen.chains + 1)]
+        best = max(runs, key=lambda run: run.chain.log_joint)
+        self._draws = best.draws(rows.feature, len(known))
+        self._adopt(best.chain, known)
+        self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
         self.labels_ = self.predict(table)
         return self
 
@@ -82,7 +120,12 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         """(n_rows, n_classes) probability of each class of `classes_`."""
         check_is_fitted(self, "classes_")
         table = validate_data(self, X, dtype=np.float64, reset=False)
-        return maps.class_probabilities(self._quantise(table), self._draws, features.FIXED_STEP)[:, self._order]
+        feature, total = self._quantise(table), np.zeros((len(table), len(self.classes_)))
+        for drawn, stands_for in self._draws:
+            is_matched = stands_for >= 0
+            probability = maps.class_probabilities(feature, [drawn], features.FIXED_STEP)
+            total[:, stands_for[is_matched]] += probability[:, is_matched]
+        return total[:, self._order] / total.sum(1, keepdims=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -103,46 +146,39 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     def _quantise(self, table: NDArray[np.float64]) -> NDArray[np.int16]:
         return features.quantise((table - self._mean) / self._scale)
 
-    def _best_chain(self, rows: Tile, chosen: Fit, n_known: int) -> tuple[Chain, list[Chain], list[Any]]:
-        """The chain of the highest joint, all chains, and the draws of the best one's polish."""
+    def _run(self, rows: Tile, chosen: Fit, n_known: int, number: int) -> Run:
+        """One chain from its start to its end."""
         n_rows, n_features = rows.feature.shape
         prior = plan.first_prior(chosen, n_features)
+        seed = plan.chain_seed(self.random_state, number)
+        rules = plan.chain_rules(chosen, seed, (n_rows, n_features, n_known), features.FIXED_STEP)
+        learnt, pinned = None, rows
+        if n_known:
+            is_known = rows.known >= 0
+            labelled = Tile(0, rows.feature[is_known], rows.known[is_known])
+            learnt = start.learn(labelled, rules, prior, chosen.pre_sweeps, chosen.outlier_fraction)
+            pinned = rows if learnt.pins is None else learnt.pins.apply(rows)
+        burn_in = int(chosen.burn_in * (chosen.sweeps - 1))
+        recent: deque[State] = deque(maxlen=min(self.averaged_sweeps, chosen.sweeps - burn_in))
         n_threads = max(0, self.n_jobs)
         # Large tiles sum faster; two for each thread even out their work.
         n_tiles = 2 * (n_threads or os.cpu_count() or 1)
         where = Cluster(kind="none", threads=n_threads, tile_pixels=min(65536, max(4096, -(-n_rows // n_tiles))))
-        found: list[tuple[Chain, Pins | None]] = []
-        for number in range(1, chosen.chains + 1):
-            seed = plan.chain_seed(self.random_state, number)
-            rules = plan.chain_rules(chosen, seed, (n_rows, n_features, n_known), features.FIXED_STEP)
-            learnt, pins = None, None
-            if n_known:
-                is_known = rows.known >= 0
-                labelled = Tile(0, rows.feature[is_known], rows.known[is_known])
-                learnt = start.learn(labelled, rules, prior, chosen.pre_sweeps, chosen.outlier_fraction)
-                pins = learnt.pins
-            pinned = rows if pins is None else pins.apply(rows)
-            with cluster.holding_tiles(pinned.part, n_rows, where) as reduce_tiles:
-                reads = (reduce_tiles, pinned.part)
-                n_cells = (chosen.start_components, chosen.label_components)
-                state = start.first_state(learnt, rules, prior, n_cells, reads)
-                n_sweeps = (int(chosen.burn_in * (chosen.sweeps - 1)), chosen.sweeps)
-                found.append((sampling.sample(state, rules, n_sweeps, reads, lambda *_: None), pins))
-        best, pins = max(found, key=lambda pair: pair[0].log_joint)
-        pinned = rows if pins is None else pins.apply(rows)
         with cluster.holding_tiles(pinned.part, n_rows, where) as reduce_tiles:
-            _, draws = sampling.polish(best.best, rules, self.polish_sweeps, reduce_tiles)
-        return best, [chain for chain, _ in found], draws
+            reads = (reduce_tiles, pinned.part)
+            state = start.first_state(learnt, rules, prior, (chosen.start_components, chosen.label_components), reads)
+            chain = sampling.sample(
+                state, rules, (burn_in, chosen.sweeps), reads, lambda state, _: recent.append(state)
+            )
+        return Run(chain, rules, list(recent))
 
-    def _adopt(self, best: Chain, chains: list[Chain], draws: list[Any], known: NDArray[np.int64]) -> None:
+    def _adopt(self, best: Chain, known: NDArray[np.int64]) -> None:
         """Take the names of the classes, and what people want to know, from the best chain."""
         state, n_known = best.best, len(known)
         size = np.bincount(state.class_of, weights=state.statistics.n, minlength=len(state.class_id))
         self._order = np.append(np.arange(n_known), n_known + np.argsort(-size[n_known:], kind="stable"))
-        self._draws = draws
         first_new = int(known.max(initial=-1)) + 1
         self.classes_ = np.append(known, first_new + np.arange(len(size) - n_known))
         self.is_known_ = np.arange(len(size)) < n_known
         self.n_components_ = np.bincount(state.class_of, minlength=len(size))[self._order]
         self.log_joint_ = best.log_joint
-        self.trace_ = [np.array([info.log_joint for info in chain.trace]) for chain in chains]

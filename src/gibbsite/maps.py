@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from gibbsite import kernels
 from gibbsite.components import Components
-from gibbsite.statistics import Floats
+from gibbsite.statistics import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,20 @@ def class_probabilities(feature: NDArray[np.int16], draws: list[Components], ste
     for components in draws:
         kernels.class_odds(feature, np.float32(step), components.lanes(), out)
     return out / len(draws)
+
+
+def match_classes(probability: Floats, reference: Floats, n_known: int) -> Integers:
+    """(n_classes,) class of the reference that each class of other probabilities of the same pixels stands for.
+
+    Known classes stand for themselves. Discovered ones are paired, one to one, so that the pairs share as many pixels
+    as possible; -1 for those left over.
+    """
+    found = np.full(probability.shape[1], -1)
+    found[:n_known] = np.arange(n_known)
+    shared = probability[:, n_known:].T @ reference[:, n_known:]
+    one, other = linear_sum_assignment(-shared)
+    found[n_known + one] = n_known + other
+    return found
 
 
 def certainty(probability: Floats, n_known: int) -> Certainty:
