@@ -179,8 +179,8 @@ MATHS = {
     *("clean", "crism", "evaluate", "palette", "spectra"),
 }
 SAMPLER = {
-    *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "start", "state", "tiles", "components"),
-    *("sampling", "plan", "class_splits"),
+    *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),
+    *("start", "fusion", "sampling", "plan", "class_splits"),
 }
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),

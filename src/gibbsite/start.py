@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite import gibbs, kernels, moves, streams
 from gibbsite.components import Components, draw_components
+from gibbsite.fusion import fuse
 from gibbsite.niw import Prior
 from gibbsite.state import Rules, State, tidy
 from gibbsite.statistics import Floats, Integers
@@ -125,7 +126,7 @@ def first_state(
     reply = reduce_tiles(first_pass(components, rules))
     state = state_of(reply, components.class_of, len(components.centre), prior)
     if rules.is_single:
-        return tidy(state, rules.n_known)
+        return fuse(tidy(state, rules.n_known), rules)
     n_learnt = len(components.class_of) - len(cells.class_of)
     return _enter_classes(replace(state, class_of=np.append(state.class_of[:n_learnt], cell_class)), rules, generator)
 
