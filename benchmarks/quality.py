@@ -88,27 +88,36 @@ REAL: dict[str, tuple[Callable[[Path], Table], tuple[int, ...]]] = {
 }
 
 
+def protocol(table: Table, n_observed: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows in the seed's order, their true classes, and their labels: every fifth row of the observed classes."""
+    order = np.random.default_rng(seed).permutation(len(table[1]))
+    x, truth = table[0][order], np.unique(table[1][order], return_inverse=True)[1]
+    label = np.full(len(x), -1)
+    for k in np.argsort(-np.bincount(truth), kind="stable")[:n_observed]:
+        label[np.flatnonzero(truth == k)[::5]] = k
+    return x, truth, label
+
+
+def mean_f1(truth: np.ndarray, label: np.ndarray, found: np.ndarray) -> float:
+    """Of the rows without label: known classes keep their label in what was found, other ids are discovered classes."""
+    observed, rows = np.unique(label[label >= 0]), label < 0
+    classes = np.union1d(observed, found)
+    counts = np.zeros((truth.max() + 1, len(classes)), np.int64)
+    np.add.at(counts, (truth[rows], np.searchsorted(classes, found[rows])), 1)
+    column = np.array([np.searchsorted(classes, k) if k in observed else -1 for k in range(len(counts))])
+    return float(np.nanmean(class_scores(counts, column, np.isin(classes, observed)).f1))
+
+
 def score(
     table: Table, n_observed: int, configuration: Configuration, sweeps: int, seed: int
 ) -> tuple[float, int, int]:
     """Mean F1 over the rows not labelled, and the numbers of classes and components found."""
-    order = np.random.default_rng(seed).permutation(len(table[1]))
-    x, truth = table[0][order], np.unique(table[1][order], return_inverse=True)[1]
-    size = np.bincount(truth)
-    observed = np.argsort(-size, kind="stable")[:n_observed]
-    label = np.full(len(x), -1)
-    for k in observed:
-        label[np.flatnonzero(truth == k)[::5]] = k
+    x, truth, label = protocol(table, n_observed, seed)
     model, rule, labels = configuration
     settings = {"labels": labels}
     classifier = NonExhaustiveClassifier(model, sweeps=sweeps, class_rule=rule, settings=settings, random_state=seed)
     found = classifier.fit(x, label)
-    counts = np.zeros((len(size), len(found.classes_)), np.int64)
-    rows = label < 0
-    np.add.at(counts, (truth[rows], np.searchsorted(found.classes_, found.labels_[rows])), 1)
-    column = np.array([np.searchsorted(found.classes_, k) if k in observed else -1 for k in range(len(size))])
-    f1 = class_scores(counts, column, found.is_known_).f1
-    return float(np.nanmean(f1)), len(found.classes_), int(found.n_components_.sum())
+    return mean_f1(truth, label, found.labels_), len(found.classes_), int(found.n_components_.sum())
 
 
 def main() -> None:
