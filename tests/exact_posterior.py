@@ -8,7 +8,9 @@ together, in a component or in a class. Each gets its p-value from 20,000 simula
 
 Of independent draws this is exact. Draws of a chain are simulated by samples of their effective size, which differs
 between functions of the partition: a pair has its own, the table of sizes takes the smaller one of the two sizes, and
-the total variation over all partitions the smallest of all pairs. Total variations are then on the quiet side.
+the total variation over all partitions the smallest of all pairs. Total variations are then on the quiet side. An
+effective size is itself an estimate, and a poor one where it is small: a chain worth fewer than FEWEST draws is no
+comparison, and fails.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +29,8 @@ from handmade_chains import STEP, Partition
 
 FALSE_ALARMS = 1e-3
 """Per comparison."""
+FEWEST = 300
+"""Effective draws."""
 N_SIMULATED = 20_000
 
 
@@ -207,6 +211,7 @@ def assert_follows(truth: Truth, visited: Sequence[Partition], is_independent: b
     # Seen with `pytest -rP`.
     print(verdict)
     assert min(verdict.p_value) > FALSE_ALARMS / 3, str(verdict)
+    assert verdict.size >= FEWEST, f"{verdict}; too few to tell, run longer or start from draws of the truth"
 
 
 def _distance(probability: np.ndarray, frequency: np.ndarray) -> np.ndarray:

@@ -206,16 +206,6 @@ def test_the_scan_of_a_block_of_all_pixels_alone_for_long(
     check_chain(*case(setting, 5, n_features), 8000)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("birth_block", [1, 2])
-def test_the_parallel_pass_and_a_small_block_alone(
-    setting: str, birth_block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keep_classes(monkeypatch)
-    check_chain(*case(setting, birth_block), 12_000)
-
-
 COMPONENTS = [[0, 5, 9], [1], [2, 7], [3, 10, 11, 12], [4, 13], [6, 8]]
 CLASS_LABELS = np.full(14, -1, np.int16)
 CLASS_LABELS[[5, 7]] = 1, 0
@@ -301,6 +291,16 @@ def test_the_parallel_pass_alone_keeps_the_truth(setting: str, monkeypatch: pyte
 def test_the_scan_of_a_part_alone_keeps_the_truth(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_classes(monkeypatch)
     check_partitions(setting, 3, scan, 2000)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("birth_block", [1, 2])
+def test_the_parallel_pass_and_a_small_block_keep_the_truth_for_long(
+    setting: str, birth_block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_classes(monkeypatch)
+    check_partitions(setting, birth_block, sweep, 8000)
 
 
 @pytest.mark.statistical

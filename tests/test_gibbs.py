@@ -45,9 +45,18 @@ def visit(pixels: Tile, given: Prior, chosen: Rules, sweeps: int) -> list[Partit
     return visited
 
 
-def check(pixels: Tile, given: Prior, chosen: Rules, sweeps: int) -> None:
+def check_two_sweeps(pixels: Tile, given: Prior, chosen: Rules, n: int) -> None:
+    """From independent draws of the truth, each under its own seed: no effective size is needed."""
     truth = enumerate_partitions(pixels, given, chosen.is_single)
-    assert_follows(truth, visit(pixels, given, chosen, sweeps))
+    reader, visited = Reader(pixels), []
+    assert reader.is_sound
+    for number, partition in enumerate(truth.draw(n, 1)):
+        fresh = replace(chosen, seed=1000 * chosen.seed + number)
+        state = state_from(partition, pixels, fresh, given)
+        for _ in range(2):
+            state, _ = gibbs.sweep(state, fresh, lambda task: tiles.tally(pixels, task), pixels.part)
+        visited.append(reader.read(state))
+    assert_follows(truth, visited, is_independent=True)
 
 
 CASES = {
@@ -60,45 +69,45 @@ CASES = {
 }
 
 
+def case_of(name: str, n_features: int, seed: int) -> tuple[Tile, Prior, Rules]:
+    change_rules, change_prior, has_labels = CASES[name]
+    pixels = tile(5, n_features, seed=seed)
+    pixels = labelled(pixels) if has_labels else pixels
+    return pixels, prior(n_features, **change_prior), rules(5, **change_rules)
+
+
 @pytest.mark.parametrize("n_features", [1, 2])
 @pytest.mark.parametrize("case", CASES)
 def test_two_sweeps_keep_the_exact_posterior(case: str, n_features: int) -> None:
-    # From independent draws: a chain this short has too few effective draws to say how many they are.
-    change_rules, change_prior, has_labels = CASES[case]
-    pixels = labelled(tile(5, n_features)) if has_labels else tile(5, n_features)
-    given, chosen = prior(n_features, **change_prior), rules(5, **change_rules)
-    truth = enumerate_partitions(pixels, given, chosen.is_single)
-    reader, visited = Reader(pixels), []
-    for seed, partition in enumerate(truth.draw(800, 1)):
-        fresh = replace(chosen, seed=seed)
-        state = state_from(partition, pixels, fresh, given)
-        for _ in range(2):
-            state, _ = gibbs.sweep(state, fresh, lambda task: tiles.tally(pixels, task), pixels.part)
-        visited.append(reader.read(state))
-    assert_follows(truth, visited, is_independent=True)
+    check_two_sweeps(*case_of(case, n_features, 3), 800)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("n_features", [1, 2])
 @pytest.mark.parametrize("case", CASES)
-def test_long_chains_follow_the_exact_posterior(case: str, n_features: int) -> None:
-    change_rules, change_prior, has_labels = CASES[case]
-    pixels = tile(5, n_features, seed=4)
-    pixels = labelled(pixels) if has_labels else pixels
-    check(pixels, prior(n_features, **change_prior), rules(5, seed=6, **change_rules), 10_000)
+def test_two_sweeps_keep_the_exact_posterior_of_many_draws(case: str, n_features: int) -> None:
+    check_two_sweeps(*case_of(case, n_features, 4), 5000)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("case", CASES)
+def test_a_long_chain_finds_the_exact_posterior(case: str) -> None:
+    pixels, given, chosen = case_of(case, 1, 4)
+    truth = enumerate_partitions(pixels, given, chosen.is_single)
+    assert_follows(truth, visit(pixels, given, chosen, 15_000))
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("has_labels", [False, True])
 @pytest.mark.parametrize("n_features", [1, 2])
 @pytest.mark.parametrize(("change_prior", "birth_block"), [("scattered", 1), ("tight", 6), ("crowded", 3)])
-def test_six_pixels_follow_all_their_partitions(
+def test_two_sweeps_keep_all_partitions_of_six_pixels(
     change_prior: str, birth_block: int, n_features: int, has_labels: bool
 ) -> None:
     pixels = tile(6, n_features, seed=11)
     pixels = labelled(pixels) if has_labels else pixels
     chosen = rules(6, seed=6, birth_block=birth_block, n_known=2 if has_labels else 0)
-    check(pixels, prior(n_features, **PRIORS[change_prior]), chosen, 15_000)
+    check_two_sweeps(pixels, prior(n_features, **PRIORS[change_prior]), chosen, 5000)
 
 
 def test_there_are_358_and_2471_partitions_of_five_and_six_pixels() -> None:
