@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from numba import njit
+from numpy.random import Generator
 from quality import REAL, mean_f1, protocol, simulated
 
 from gibbsite import NonExhaustiveClassifier, hyper, niw, plan
@@ -52,25 +53,19 @@ def class_posterior(n, total, outer, prior):
 
 
 @njit(cache=True)
-def log_student(away, inverse_root, blur, degrees):
-    """Log density of a Student t with ν − d + 1 degrees and scale matrix blur Ψ/(ν − d + 1)."""
-    d, half = len(away), 0.5 * (degrees + 1.0)
-    white = inverse_root @ away
-    log_det = 0.5 * d * log(pi * blur) - np.log(np.diag(inverse_root)).sum()
-    return lgamma(half) - lgamma(half - 0.5 * d) - log_det - half * log1p((white @ white) / blur)
-
-
-@njit(cache=True)
 def log_predictives(x, n, total, given, spread):
-    """(n_components + 1,) log density of one more row in each component of a class, and in a new one."""
+    """(n_components + 1,) log density, a Student t, of one more row in each component of a class, and in a new one."""
     mean, inverse_root, kappa, degrees = given
+    d, half = len(x), 0.5 * (degrees + 1.0)
+    constant = lgamma(half) - lgamma(half - 0.5 * d) + np.log(np.diag(inverse_root)).sum()
     out = np.empty(len(n) + 1)
     for c in range(len(n) + 1):
         n_c = n[c] if c < len(n) else 0.0
         shrink = 1.0 + spread * n_c
         place = (mean + spread * total[c]) / shrink if n_c > 0 else mean
         blur = 1.0 + spread / shrink + 1.0 / (shrink * shrink * kappa)
-        out[c] = log_student(x - place, inverse_root, blur, degrees)
+        white = inverse_root @ (x - place)
+        out[c] = constant - 0.5 * d * log(pi * blur) - half * log1p((white @ white) / blur)
     return out
 
 
@@ -145,7 +140,7 @@ class Scheme:
         away = [group - centre for group, centre in zip(groups, mean, strict=True)]
         return Moments(np.array([float(len(g)) for g in groups]), mean, np.array([a.T @ a for a in away]))
 
-    def scan(self, seats: Seats, prior: Prior, generator: np.random.Generator, is_first: bool = False) -> Seats:
+    def scan(self, seats: Seats, prior: Prior, generator: Generator, is_first: bool = False) -> Seats:
         """Every row chooses its component anew, class by class; at first they come to empty classes one by one."""
         label, class_of = np.empty_like(seats.label), []
         for k in np.unique(seats.class_of):
@@ -159,7 +154,7 @@ class Scheme:
             class_of += [k] * len(names)
         return Seats(label, np.array(class_of))
 
-    def change_classes(self, seats: Seats, prior: Prior, generator: np.random.Generator, fresh: int) -> Seats:
+    def change_classes(self, seats: Seats, prior: Prior, generator: Generator, fresh: int) -> Seats:
         """Every component without a row that pins chooses its class anew; ids from `fresh` on are not used yet.
 
         Components in no class yet choose first, the largest first; the others follow in random order.
@@ -169,7 +164,7 @@ class Scheme:
         is_pinned = np.zeros(len(class_of), bool)
         is_pinned[seats.label[self.pin >= 0]] = True
         order = generator.permutation(np.flatnonzero(~is_pinned))
-        for c in order[np.lexsort((np.where(class_of < 0, -moments.n, 0)[order], class_of[order] >= 0))]:
+        for c in order[np.argsort(np.where(class_of < 0, -moments.n, 0.0)[order], kind="stable")]:
             others = np.flatnonzero((class_of >= 0) & (np.arange(len(class_of)) != c))
             ids, index, members = np.unique(class_of[others], return_inverse=True, return_counts=True)
             sums = niw.class_sums(component[others], index, len(ids) + 1)
@@ -191,10 +186,7 @@ class Scheme:
         wide = replace(given, scale=given.scale * (1.0 + prior.spread + 1.0 / given.kappa)[:, None, None])
         away = x - given.mean[:, None]
         distance = ((away @ np.linalg.inv(wide.scale)) * away).sum(-1)
-        log_density = niw.log_student_constant(wide)[:, None] - 0.5 * (given.degrees + 1.0)[:, None] * np.log1p(
-            distance
-        )
-        return log_density.sum(1)
+        return len(x) * niw.log_student_constant(wide) - 0.5 * (given.degrees + 1.0) * np.log1p(distance).sum(1)
 
 
 def find_outliers(scheme: Scheme, seats: Seats, prior: Prior) -> np.ndarray:
@@ -211,12 +203,9 @@ def find_outliers(scheme: Scheme, seats: Seats, prior: Prior) -> np.ndarray:
     return is_outlier
 
 
-def first_seats(
-    scheme: Scheme, label: np.ndarray, prior: Prior, generator: np.random.Generator
-) -> tuple[Scheme, Seats]:
+def first_seats(scheme: Scheme, label: np.ndarray, prior: Prior, generator: Generator) -> tuple[Scheme, Seats]:
     """Labelled rows in components of their class, unlabelled ones in components of no class; outliers do not pin."""
-    unlabelled = label < 0
-    parts = []
+    unlabelled, parts = label < 0, []
     for rows, sweeps in ((~unlabelled, 100), (unlabelled, START_SWEEPS)):
         own = replace(scheme, x=scheme.x[rows], pin=scheme.pin[rows])
         names, group = np.unique(label[rows], return_inverse=True)
@@ -225,24 +214,14 @@ def first_seats(
             seats = own.scan(seats, prior, generator, is_first=sweep == 0)
         parts.append((own, seats))
     (own, known), (_, free) = parts
-    pin = scheme.pin.copy()
-    pin[~unlabelled] = np.where(find_outliers(own, known, prior), -1, own.pin)
-    seat = np.empty(len(label), np.int64)
+    seat, pin = np.empty(len(label), np.int64), label.copy()
+    pin[np.flatnonzero(~unlabelled)[find_outliers(own, known, prior)]] = -1
     seat[~unlabelled], seat[unlabelled] = known.label, len(known.class_of) + free.label
     return replace(scheme, pin=pin), Seats(seat, np.append(known.class_of, free.class_of))
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a chain found."""
-
-    labels: np.ndarray
-    """(n_rows,) the class that most kept sweeps gave a row; known classes keep their ids."""
-    n_classes: int
-    n_components: float
-    """Mean over the kept sweeps."""
-    log_joint: float
-    """The highest of the second half."""
+Found = tuple[np.ndarray, int, float, float]
+"""Class of each row, known ones by their label; numbers of classes and components; highest joint of the second half."""
 
 
 def run(x: np.ndarray, label: np.ndarray, fit: Fit, is_paper: bool, seed: int) -> Found:
@@ -266,24 +245,19 @@ def run(x: np.ndarray, label: np.ndarray, fit: Fit, is_paper: bool, seed: int) -
         if sweep > fit.sweeps // 2:
             index = np.unique(seats.class_of, return_inverse=True)[1]
             highest = max(highest, niw.log_joint(scheme.moments(seats), index, prior))
-        if sweep > fit.sweeps // 2 and sweep % max(1, fit.sweeps // 2 // KEPT) == 0:
             kept.append(seats.class_of[seats.label])
             sizes.append(len(seats.class_of))
-    ids, vote = np.unique(kept, return_inverse=True)
-    count = np.array([(vote.reshape(len(kept), -1) == k).sum(0) for k in range(len(ids))])
-    labels = ids[count.argmax(0)]
-    return Found(labels, len(np.unique(labels)), float(np.mean(sizes)), highest)
+    kept = np.array(kept[:: max(1, len(kept) // KEPT)])
+    ids = np.unique(kept)
+    labels = ids[np.argmax([(kept == k).sum(0) for k in ids], 0)]
+    return labels, len(np.unique(labels)), float(np.mean(sizes)), highest
 
 
 def ours(x: np.ndarray, label: np.ndarray, fit: Fit, seed: int) -> Found:
     """One chain of our sampler."""
-    settings = {"labels": fit.labels}
-    classifier = NonExhaustiveClassifier(
-        fit.model, sweeps=fit.sweeps, class_rule=fit.class_rule, settings=settings, random_state=seed
-    ).fit(x, label)
-    return Found(
-        classifier.labels_, len(classifier.classes_), float(classifier.n_components_.sum()), classifier.log_joint_
-    )
+    settings = {"class_rule": fit.class_rule, "labels": fit.labels}
+    found = NonExhaustiveClassifier(fit.model, sweeps=fit.sweeps, settings=settings, random_state=seed).fit(x, label)
+    return found.labels_, len(found.classes_), float(found.n_components_.sum()), found.log_joint_
 
 
 def main() -> None:
@@ -315,11 +289,10 @@ def main() -> None:
                 for seed in range(1, args.seeds + 1):
                     x, truth, label = protocol(load(args.data), n_observed, seed)
                     found = find(x, label, seed)
-                    f1 = mean_f1(truth, label, found.labels)
-                    cell.append((f1, found.n_classes, found.n_components, found.log_joint))
-                mean, deviation = np.mean(cell, 0), np.std(cell, 0)
-                sizes = f"{mean[1]:.0f}, {mean[2]:.0f}; {mean[3]:.0f}"
-                print(f" {mean[0]:.2f} ± {deviation[0]:.2f} ({sizes}) |", end="", flush=True)
+                    cell.append((mean_f1(truth, label, found[0]), *found[1:]))
+                (f1, *sizes), (spread, *_) = np.mean(cell, 0), np.std(cell, 0)
+                numbers_found = "{:.0f}, {:.0f}; {:.0f}".format(*sizes)
+                print(f" {f1:.2f} ± {spread:.2f} ({numbers_found}) |", end="", flush=True)
             print(flush=True)
 
 

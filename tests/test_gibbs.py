@@ -12,7 +12,8 @@ import pytest
 
 import oracles
 from exact_posterior import Reader, assert_follows, enumerate_partitions
-from gibbsite import gibbs, statistics, tiles
+from gibbsite import gibbs, hyper, statistics, tiles
+from gibbsite.hyper import HyperPrior
 from gibbsite.niw import Prior, log_joint
 from gibbsite.state import Rules
 from gibbsite.tiles import Tile
@@ -144,3 +145,16 @@ def test_traced_joint_is_that_of_the_state() -> None:
     moments = statistics.moments(state.statistics, STEP)
     assert info.log_joint == log_joint(moments, state.class_of, state.prior)
     assert (info.n_classes, info.n_components) == (len(state.class_id), len(state.class_of))
+
+
+def test_a_sweep_of_ai2gmm_begins_with_the_estimates_of_its_hyper_parameters() -> None:
+    pixels, label = clusters(300, 2, 3)
+    constants = HyperPrior(c1=0.1, c2=4.0, alpha0=1.4, beta0=4.0, alpha1=3.0, beta1=4.0)
+    chosen = rules(300, birth_block=50, constants=constants)
+    before = state_of(pixels, label, np.arange(3), chosen, prior(2))
+    after, _ = gibbs.sweep(before, chosen, lambda task: tiles.tally(pixels, task), pixels.part)
+    moments = statistics.moments(before.statistics, STEP)
+    expected = hyper.estimate(moments, before.class_of, before.prior, constants)
+    assert expected.kappa0 != before.prior.kappa0
+    np.testing.assert_array_equal(after.prior.scale, expected.scale)
+    assert (after.prior.kappa0, after.prior.spread) == (expected.kappa0, expected.spread)

@@ -132,3 +132,13 @@ def test_known_class_without_components_adds_nothing_to_the_joint() -> None:
     found = [niw.log_joint(moments_of(groups), np.array(class_of), prior(2)) for class_of in ([0, 1, 1], [0, 2, 2])]
     assert np.isfinite(found).all()
     assert found[0] == pytest.approx(found[1]), "an empty class between two others changed the joint"
+
+
+def test_partition_prior_of_igmm_sums_to_one_over_components_alone() -> None:
+    from oracles import set_partitions
+
+    single, total = prior(1, spread=0.0), 0.0
+    for components in set_partitions(list(range(5))):
+        sizes = np.array([float(len(c)) for c in components])
+        total += np.exp(niw.log_partition(sizes, np.arange(len(sizes)), single))
+    np.testing.assert_allclose(total, 1.0, rtol=1e-12)
