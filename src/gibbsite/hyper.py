@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.niw import Prior, add_by_class
+from gibbsite.niw import Prior
 from gibbsite.statistics import Floats, Moments
 
 SCALE_FLOOR = 1e-5
@@ -42,6 +42,27 @@ class HyperPrior:
 
 
 @dataclass(frozen=True)
+class _Shares:
+    """How components and classes share the pixels, and what does not change from round to round."""
+
+    is_member: Floats
+    """(n_classes, n_components) 1 where a component is of a class."""
+    of_all: Floats
+    """(n_components,) share of all pixels."""
+    of_class: Floats
+    """(n_components,) share of the class's pixels."""
+    scatter: Floats
+    """(n_classes, n_features, n_features) components' scatters, weighted by their share of the class."""
+    n: Floats
+    """(n_classes,) components' pixels, weighted so."""
+
+    def total(self, values: Floats) -> Floats:
+        """(n_classes, ...) sums over the components of each class."""
+        n_classes, n_components = self.is_member.shape
+        return (self.is_member @ values.reshape(n_components, -1)).reshape(n_classes, *values.shape[1:])
+
+
+@dataclass(frozen=True)
 class _Hidden:
     """Point estimates of what the data does not show."""
 
@@ -53,62 +74,58 @@ class _Hidden:
 
 def estimate(moments: Moments, class_of: NDArray[np.integer], prior: Prior, constants: HyperPrior) -> Prior:
     """The prior with μ0, Ψ0, κ0 and κ1 re-estimated from the current components and classes."""
-    hidden = _start(moments, class_of)
+    shares = _share_out(moments, class_of)
+    class_mean = shares.total(shares.of_class[:, None] * moments.mean)
     for _ in range(constants.rounds):
-        hidden = _estimate_hidden(moments, class_of, prior, hidden)
-        prior = _estimate_prior(moments, class_of, prior, hidden, constants)
+        hidden = _estimate_hidden(moments, class_of, prior, shares, class_mean)
+        prior = _estimate_prior(class_of, prior, shares, hidden, constants)
+        class_mean = hidden.class_mean
     return prior
 
 
-def _class_total(values: Floats, class_of: NDArray[np.integer]) -> Floats:
-    return add_by_class(values, class_of, int(class_of.max()) + 1)
-
-
-def _start(moments: Moments, class_of: NDArray[np.integer]) -> _Hidden:
-    share = _share_within_class(moments, class_of)
-    class_mean = _class_total(share[:, None] * moments.mean, class_of)
-    return _Hidden(moments.mean, class_mean, np.empty(0))
-
-
-def _share_within_class(moments: Moments, class_of: NDArray[np.integer]) -> Floats:
-    return moments.n / _class_total(moments.n, class_of)[class_of]
+def _share_out(moments: Moments, class_of: NDArray[np.integer]) -> _Shares:
+    is_member = (class_of == np.arange(int(class_of.max()) + 1)[:, None]).astype(np.float64)
+    of_class = moments.n / (is_member @ moments.n)[class_of]
+    weighted = is_member * of_class
+    scatter = np.tensordot(weighted, moments.scatter, 1)
+    return _Shares(is_member, moments.n / moments.n.sum(), of_class, scatter, weighted @ moments.n)
 
 
 def _outer(values: Floats) -> Floats:
     return values[:, :, None] * values[:, None, :]
 
 
-def _estimate_hidden(moments: Moments, class_of: NDArray[np.integer], prior: Prior, hidden: _Hidden) -> _Hidden:
+def _estimate_hidden(
+    moments: Moments, class_of: NDArray[np.integer], prior: Prior, shares: _Shares, class_mean: Floats
+) -> _Hidden:
     """μ̂_kl, μ̂_k and Σ̂_k given the hyper-parameters."""
     kappa1 = 1.0 / prior.spread
-    n = moments.n[:, None]
-    component_mean = (kappa1 * hidden.class_mean[class_of] + n * moments.mean) / (kappa1 + n)
-    share = _share_within_class(moments, class_of)
-    pooled = _class_total(share[:, None] * component_mean, class_of)
-    class_mean = (prior.kappa0 * prior.mean + kappa1 * pooled) / (prior.kappa0 + kappa1)
-    within = kappa1 * _outer(component_mean - class_mean[class_of]) + moments.scatter
+    n, share = moments.n[:, None], shares.of_class[:, None]
+    component_mean = (kappa1 * class_mean[class_of] + n * moments.mean) / (kappa1 + n)
+    class_mean = (prior.kappa0 * prior.mean + kappa1 * shares.total(share * component_mean)) / (prior.kappa0 + kappa1)
+    away = component_mean - class_mean[class_of]
     numerator = prior.scale + prior.kappa0 * _outer(class_mean - prior.mean)
-    numerator = numerator + _class_total(share[:, None, None] * within, class_of)
-    denominator = prior.degrees + len(prior.mean) + 2.0 + _class_total(share * moments.n, class_of)
+    numerator += kappa1 * shares.total(_outer(np.sqrt(share) * away)) + shares.scatter
+    denominator = prior.degrees + len(prior.mean) + 2.0 + shares.n
     precision = np.linalg.inv(numerator / denominator[:, None, None]).astype(np.float64)
     return _Hidden(component_mean, class_mean, precision)
 
 
 def _estimate_prior(
-    moments: Moments, class_of: NDArray[np.integer], prior: Prior, hidden: _Hidden, constants: HyperPrior
+    class_of: NDArray[np.integer], prior: Prior, shares: _Shares, hidden: _Hidden, constants: HyperPrior
 ) -> Prior:
     """μ̂0, Ψ̂0, κ̂0 and κ̂1 given the hidden variables; the data mean μ_p is the origin."""
     n_features = len(prior.mean)
-    share = moments.n / moments.n.sum()
-    class_share = _class_total(share, class_of)
-    precision = np.einsum("k,kab->ab", class_share, hidden.precision)
-    pulled = np.einsum("k,kab,kb->a", class_share, hidden.precision, hidden.class_mean)
+    class_share = shares.is_member @ shares.of_all
+    weighted = class_share[:, None, None] * hidden.precision
+    precision = weighted.sum(0)
+    pulled = (weighted @ hidden.class_mean[:, :, None]).sum(0)[:, 0]
     mean = np.linalg.solve(constants.c1 * prior.scale + prior.kappa0 * precision, prior.kappa0 * pulled)
     inverse_scale = (constants.c2 - n_features) * np.eye(n_features) + constants.c1 * np.outer(mean, mean) + precision
     scale = (constants.c2 - n_features + prior.degrees) * np.linalg.inv(inverse_scale)
     kappa0 = _kappa(hidden.class_mean - mean, hidden.precision, class_share, constants.alpha0, constants.beta0)
     away = hidden.component_mean - hidden.class_mean[class_of]
-    kappa1 = _kappa(away, hidden.precision[class_of], share, constants.alpha1, constants.beta1)
+    kappa1 = _kappa(away, hidden.precision[class_of], shares.of_all, constants.alpha1, constants.beta1)
     kappa0, kappa1 = max(kappa0, constants.floor), max(kappa1, constants.floor)
     if constants.is_ordered:
         kappa1 = max(kappa1, kappa0)
@@ -124,5 +141,5 @@ def _keep_positive(scale: Floats) -> Floats:
 
 
 def _kappa(away: Floats, precision: Floats, share: Floats, shape: float, rate: float) -> float:
-    distance = np.einsum("k,ka,kab,kb->", share, away, precision, away)
+    distance = share @ ((away[:, None] @ precision)[:, 0] * away).sum(1)
     return float((2.0 * (shape - 1.0) + away.shape[1]) / (2.0 * rate + distance))

@@ -93,14 +93,14 @@ def component_weight(n: Floats, prior: Prior) -> Floats:
 
 def class_sums(components: Sums, class_of: NDArray[np.integer], n_classes: int) -> Sums:
     """The sums of each class: its components' added up."""
-    parts = (components.n, components.weight, components.total, components.outer, components.shrink)
-    return Sums(*(add_by_class(values, class_of, n_classes) for values in parts))
-
-
-def add_by_class(values: Floats, class_of: NDArray[np.integer], n_classes: int) -> Floats:
-    """(n_classes, ...) sums over the components of each class."""
     is_member = (class_of == np.arange(n_classes)[:, None]).astype(np.float64)
-    return np.asarray(np.tensordot(is_member, values, 1))
+    d = components.total.shape[1]
+    single = np.stack([components.n, components.weight, components.shrink], 1)
+    # One product for all sums: there are many small ones in a sweep.
+    outer = components.outer.reshape(len(single), d * d)
+    whole = is_member @ np.concatenate([single, components.total, outer], 1)
+    n, weight, shrink = np.ascontiguousarray(whole[:, :3].T)
+    return Sums(n, weight, whole[:, 3 : 3 + d], whole[:, 3 + d :].reshape(n_classes, d, d), shrink)
 
 
 def posterior(sums: Sums, prior: Prior) -> Posterior:
