@@ -132,7 +132,7 @@ class Fit(Section):
         description="bind: labelled pixels sit in components of their class; vote: they choose freely and name them.",
     )
     split_every: Annotated[int, Field(ge=0)] = Field(
-        10, description="Sweeps from one proposal of splits and merges to the next; 0: none."
+        20, description="Sweeps from one proposal of splits and merges to the next; 0: none."
     )
     pre_sweeps: Annotated[int, Field(ge=0)] = Field(100, description="Sweeps on the labelled pixels alone.")
     outlier_fraction: Annotated[float, Field(ge=0.0, lt=1.0), Written] = Field(
