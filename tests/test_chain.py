@@ -30,7 +30,7 @@ def sampled() -> tuple[Chain, Pins, Tile, np.ndarray]:
     pixels = pins.apply(Tile(0, pixels.feature, known))
     reads = (lambda task: tiles.tally(pixels, task), pixels.part)
     first = start.first_state(learnt, chosen, prior(3), (10, 6), reads)
-    return sampling.sample(first, chosen, (3, 12), reads, lambda *_: None), pins, pixels, label
+    return sampling.sample(sampling.begin(first), chosen, (3, 12), reads, lambda *_: None), pins, pixels, label
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def run_chain(settings: Cluster, sweeps: int = 8, watch: Callable[[int], None] =
     with cluster.holding_tiles(read, N_PIXELS, settings) as reduce_tiles:
         reads = (reduce_tiles, read)
         state = start.first_state(learnt, chosen, prior(3), (12, 20), reads)
-        return sampling.sample(state, chosen, (2, sweeps), reads, lambda state, _: watch(state.sweep))
+        return sampling.sample(sampling.begin(state), chosen, (2, sweeps), reads, lambda chain: watch(chain.last.sweep))
 
 
 def assert_same(a: Chain, b: Chain) -> None:

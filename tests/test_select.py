@@ -76,7 +76,7 @@ def example() -> Example:
     for number in (1, 2):
         own = replace(chosen, seed=number)
         first = state_of(pixels, label, np.arange(4), own, prior(3))
-        chains[number] = (sampling.sample(first, own, (8, 24), reads, lambda *_: None), 8)
+        chains[number] = (sampling.sample(sampling.begin(first), own, (8, 24), reads, lambda *_: None), 8)
     merged = np.where(known == 1, 1, 0)
     one = state_of(pixels, merged, np.arange(2), chosen, prior(3))
     chains[5] = (replace(chains[1][0], best=one), 8)

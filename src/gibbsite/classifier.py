@@ -168,7 +168,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             reads = (reduce_tiles, pinned.part)
             state = start.first_state(learnt, rules, prior, (chosen.start_components, chosen.label_components), reads)
             chain = sampling.sample(
-                state, rules, (burn_in, chosen.sweeps), reads, lambda state, _: recent.append(state)
+                sampling.begin(state), rules, (burn_in, chosen.sweeps), reads, lambda chain: recent.append(chain.last)
             )
         return Run(chain, rules, list(recent))
 

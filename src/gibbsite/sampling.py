@@ -29,26 +29,31 @@ class Chain:
         return self.trace[self.best.sweep - 1].log_joint
 
 
-OnSweep = Callable[[State, gibbs.Info], None]
+OnSweep = Callable[[Chain], None]
+
+
+def begin(state: State) -> Chain:
+    """A chain before its first sweep."""
+    return Chain(state, state, ())
 
 
 def sample(
-    state: State,
+    begun: Chain,
     rules: Rules,
     n_sweeps: tuple[int, int],
     reads: tuple[gibbs.ReduceTiles, gibbs.ReadPixels],
     on_sweep: OnSweep,
 ) -> Chain:
-    """The chain of (burn-in, all) sweeps that starts from a state."""
+    """The chain of (burn-in, all) sweeps that goes on from what was begun."""
     burn_in, sweeps = n_sweeps
-    best, highest, trace = state, -np.inf, []
-    while state.sweep < sweeps:
-        state, info = gibbs.sweep(state, rules, *reads)
-        trace.append(info)
-        on_sweep(state, info)
-        if state.sweep > burn_in and info.log_joint > highest:
-            best, highest = state, info.log_joint
-    return Chain(best, state, tuple(trace))
+    chain = begun
+    while chain.last.sweep < sweeps:
+        state, info = gibbs.sweep(chain.last, rules, *reads)
+        is_first = state.sweep == burn_in + 1
+        is_best = is_first or (state.sweep > burn_in and info.log_joint > chain.log_joint)
+        chain = Chain(state if is_best else chain.best, state, (*chain.trace, info))
+        on_sweep(chain)
+    return chain
 
 
 def polish(state: State, rules: Rules, sweeps: int, reduce_tiles: gibbs.ReduceTiles) -> tuple[State, list[Components]]:

@@ -176,6 +176,9 @@ class Cluster(Section):
     tile_pixels: Annotated[int, Field(ge=256, le=4194304)] = Field(
         65536, description="Pixels per tile. The result does not depend on it."
     )
+    checkpoint_seconds: Annotated[float, Field(ge=0.0)] = Field(
+        60.0, description="At least so long from one checkpoint of a chain to the next; 0: after every sweep."
+    )
 
 
 class Products(Section):

@@ -144,6 +144,11 @@ def first_pass(components: Components | None, rules: Rules) -> Pass:
     )
 
 
+def unbound(task: Pass) -> Pass:
+    """The same pass with every component open to labelled pixels."""
+    return replace(task, is_bound=False)
+
+
 def state_of(reply: Answer, class_of: Integers, n_classes: int, prior: Prior) -> State:
     return State(
         sweep=0,
@@ -166,7 +171,7 @@ def _class_by_pins(cells: Components, labelled: Tile, rules: Rules) -> Integers:
     """
     pinning = labelled.known >= 0
     pins = Tile(0, labelled.feature[pinning], labelled.known[pinning])
-    task = replace(first_pass(cells, rules), is_bound=False)
+    task = unbound(first_pass(cells, rules))
     count = np.zeros((len(cells.class_of), rules.n_known), np.int64)
     np.add.at(count, (draw_labels(pins, task), pins.known), 1)
     named, most = count.argmax(1), count.max(1)

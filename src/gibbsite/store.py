@@ -46,6 +46,24 @@ def writing(path: Path) -> Iterator[Path]:
         _remove(part)
 
 
+def recover(path: Path) -> None:
+    """Bring back what stood at `path` if a kill came between its two moves; clear away what killed writers left there.
+
+    Only for paths with one writer at a time, which is this process.
+    """
+    for retired in path.parent.glob(f".{path.name}.*.old"):
+        if not path.exists():
+            os.replace(retired, path)
+    for left in [*path.parent.glob(f".{path.name}.*.old"), *path.parent.glob(f".{path.name}.*.part")]:
+        _remove(left)
+
+
+def remove(path: Path) -> None:
+    """Remove what is at `path`, and what killed writers left beside it."""
+    recover(path)
+    _remove(path)
+
+
 @contextmanager
 def writing_together(folder: Path) -> Iterator[Path]:
     """A temporary folder whose files go to `folder`, all of them, when the block ends without an error."""

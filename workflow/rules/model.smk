@@ -29,9 +29,12 @@ rule fit:
         cluster=settings("cluster"),
     params:
         settings=settings("seed", "fit"),
+        # Not an output: those of a failed job are deleted.
+        checkpoint=f"{RESULTS}/checkpoints/{{chain}}.zarr",
     shell:
         "gibbsite fit --features {input.features:q} --labels {input.labels:q} --chain {wildcards.chain}"
-        " --settings {params.settings:q} --settings {resources.cluster:q} --out {output:q} 2> {log:q}"
+        " --settings {params.settings:q} --settings {resources.cluster:q} --checkpoint {params.checkpoint:q}"
+        " --out {output:q} 2> {log:q}"
 
 
 rule select:

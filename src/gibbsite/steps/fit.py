@@ -8,11 +8,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from gibbsite import chain, cluster, plan, sampling, start
+from gibbsite import chain, checkpoint, cluster, plan, sampling, start
+from gibbsite.checkpoint import Checkpoint
 from gibbsite.errors import InputError
-from gibbsite.gibbs import Info
+from gibbsite.gibbs import Info, ReadPixels, ReduceTiles
 from gibbsite.pixels import Pixels, open_pixels, pinned_reader
-from gibbsite.settings import Settings
+from gibbsite.sampling import Chain
+from gibbsite.settings import Fit, Settings
 from gibbsite.state import Rules, State
 
 log = logging.getLogger(__name__)
@@ -23,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--features", type=Path, nargs="+", required=True, help="feature stores, one per scene")
     parser.add_argument("--labels", type=Path, nargs="+", required=True, help="label stores of the same scenes")
     parser.add_argument("--chain", type=int, required=True, help="number of the chain; each has its own random numbers")
+    parser.add_argument("--checkpoint", type=Path, help="store that keeps the chain so far; left out: none")
     parser.add_argument("--out", type=Path, required=True, help="chain store to write")
 
 
@@ -34,21 +37,51 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
     rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, args.chain), sizes, pixels.step)
     log.info("%d pixels, %d features, %d known classes", *sizes)
-    learnt = _learn(pixels, rules, settings, prior)
-    pins = learnt.pins if learnt else None
-    read = pinned_reader(pixels, pins)
-    with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
-        reads = (reduce_tiles, read)
-        n_cells = (fit.start_components, fit.label_components)
-        state = start.first_state(learnt, rules, prior, n_cells, reads)
-        progress = Progress(args.chain, fit.sweeps)
-        n_sweeps = (int(fit.burn_in * (fit.sweeps - 1)), fit.sweeps)
-        sampled = sampling.sample(state, rules, n_sweeps, reads, progress.tell)
-        progress.close()
     # Only what shapes the result: the same chain on any cluster must be the same bytes.
     shaping = settings.model_dump(mode="json", include={"seed", "fit"})
     facts = {"chain": args.chain, "known": list(pixels.known), "basis": pixels.basis, "settings": shaping}
-    chain.write_chain(args.out, sampled, pins, **facts)
+    kept = Checkpoint(args.checkpoint, settings.cluster.checkpoint_seconds, facts | {"n_pixels": list(pixels.counts)})
+    begun = kept.read()
+    learnt = None if begun else _learn(pixels, rules, settings, prior)
+    kept.pins = learnt.pins if learnt else kept.pins
+    read = pinned_reader(pixels, kept.pins)
+    with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
+        reads = (reduce_tiles, read)
+        if begun is None:
+            cells = (fit.start_components, fit.label_components)
+            begun = sampling.begin(start.first_state(learnt, rules, prior, cells, reads))
+        else:
+            checkpoint.check_pixels(begun.last, rules, reduce_tiles, args.checkpoint)
+            log.info("chain %d goes on from sweep %d (%s)", args.chain, begun.last.sweep, args.checkpoint)
+        progress = Progress(args.chain, fit.sweeps, begun.last.sweep)
+        sampled = _sample(begun, rules, fit, reads, kept, progress)
+    chain.write_chain(args.out, sampled, kept.pins, **facts)
+    kept.remove()
+
+
+def _sample(
+    begun: Chain,
+    rules: Rules,
+    fit: Fit,
+    reads: tuple[ReduceTiles, ReadPixels],
+    kept: Checkpoint,
+    progress: "Progress",
+) -> Chain:
+    """The whole chain; what there is of it is kept when it is interrupted."""
+
+    def tell(so_far: Chain) -> None:
+        kept.keep(so_far)
+        progress.tell(so_far.last, so_far.trace[-1])
+
+    try:
+        return sampling.sample(begun, rules, (int(fit.burn_in * (fit.sweeps - 1)), fit.sweeps), reads, tell)
+    except BaseException:
+        kept.write()
+        if kept.path is not None:
+            log.info("what there is of the chain is kept in %s; run again to go on", kept.path)
+        raise
+    finally:
+        progress.close()
 
 
 def _learn(pixels: Pixels, rules: Rules, settings: Settings, prior: start.Prior) -> start.Learnt | None:
@@ -66,9 +99,11 @@ def _learn(pixels: Pixels, rules: Rules, settings: Settings, prior: start.Prior)
 class Progress:
     """A bar on a terminal, a line now and then elsewhere."""
 
-    def __init__(self, number: int, sweeps: int) -> None:
+    def __init__(self, number: int, sweeps: int, done: int) -> None:
         self._number, self._sweeps = number, sweeps
-        self._bar = tqdm(total=sweeps, desc=f"chain {number}", unit="sweep", disable=None, file=sys.stderr)
+        self._bar = tqdm(
+            total=sweeps, initial=done, desc=f"chain {number}", unit="sweep", disable=None, file=sys.stderr
+        )
         self._said = time.monotonic()
 
     def tell(self, state: State, info: Info) -> None:
