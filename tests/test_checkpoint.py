@@ -75,7 +75,7 @@ def test_a_killed_fit_goes_on_to_the_same_bytes(whole: tuple[Run, dict[str, byte
     assert killed > 0
     assert "goes on from sweep" in said
     assert files(tmp_path / "1.zarr") == expected
-    assert not (tmp_path / "kept" / "1.zarr").exists(), "a complete chain needs no checkpoint"
+    assert not (tmp_path / "kept").exists(), "a complete chain needs no checkpoint"
 
 
 def test_an_interrupted_fit_keeps_what_it_has(whole: tuple[Run, dict[str, bytes]], tmp_path: Path, capfd) -> None:

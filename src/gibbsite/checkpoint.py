@@ -8,6 +8,7 @@ checkpoint is the chain that was never killed, byte for byte.
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -78,6 +79,9 @@ class Checkpoint:
         """The chain is complete and elsewhere."""
         if self.path is not None:
             store.remove(self.path)
+            # The folder too, unless other chains have theirs there.
+            with suppress(OSError):
+                self.path.parent.rmdir()
 
     def _stamped(self) -> dict[str, Any]:
         return {**self.facts, "gibbsite": metadata.version("gibbsite")}
