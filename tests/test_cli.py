@@ -147,9 +147,20 @@ def fitted(tmp_path_factory) -> Run:
     return run
 
 
+HEARING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+"""Becomes the command in its arguments, with Ctrl-C heard."""
+
+
 def ended(command: list[str], busy: str, number: signal.Signals) -> tuple[int, float, list[str]]:
     """Exit code, seconds and last words of a command that gets a signal after it said `busy` on stderr."""
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
+    process = subprocess.Popen(
+        # A shell that runs the tests in its background has Ctrl-C ignored, and children inherit that.
+        [sys.executable, "-c", HEARING, *command],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+    )
     try:
         assert process.stderr is not None
         assert any(busy in line for line in process.stderr), "the command ended before it was busy"

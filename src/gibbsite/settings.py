@@ -140,9 +140,7 @@ class Fit(Section):
     )
     alpha: Moderate = Field(1.0, description="Concentration of components (over pixels).")
     gamma: Moderate = Field(1.0, description="Concentration of classes (over components).")
-    degrees: Moderate | None = Field(
-        None, description="Degrees of freedom m of the covariance prior, above d − 1; d + 2."
-    )
+    degrees: Moderate | None = Field(None, description="Degrees m of the covariance prior, above d − 1; d + 2.")
     kappa0: Moderate = Field(0.1, description="Class means about the data mean (start value for ai2gmm).")
     kappa1: Moderate = Field(0.5, description="Component means about their class mean (start value for ai2gmm).")
     c1: Moderate = Field(0.1, description="ai2gmm: pull of the prior mean towards the data mean.")
@@ -155,10 +153,7 @@ class Fit(Section):
         True,
         description="ai2gmm: components may not scatter more about their class than classes about the whole.",
     )
-    birth_block: Count = Field(
-        4096,
-        description="At most so many pixels per sweep may open components; small scenes have smaller blocks.",
-    )
+    birth_block: Count = Field(4096, description="At most so many pixels per sweep may open components.")
 
 
 class Select(Section):
