@@ -89,7 +89,7 @@ def test_bad_values_and_labels_are_refused() -> None:
     x, _, label = table()
     spoilt = x.copy()
     spoilt[7, 2] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="NaN in row 7, column 2; fill"):
         QUICK.fit(spoilt, label)
     with pytest.raises(ValueError, match="whole numbers"):
         QUICK.fit(x, np.where(label < 0, -2, label))

@@ -90,7 +90,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "NonExhaustiveClassifier":
         """Fit to rows X (n_rows, n_features) and labels y (n_rows,), -1 for unlabelled; without y all are."""
-        table = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        table = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
+        _check_finite(table)
         label = self._check_labels(y, len(table))
         self._mean, deviation = table.mean(0), table.std(0)
         self._scale = np.where(deviation > 0.0, deviation, 1.0)
@@ -119,7 +120,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """(n_rows, n_classes) probability of each class of `classes_`."""
         check_is_fitted(self, "classes_")
-        table = validate_data(self, X, dtype=np.float64, reset=False)
+        table = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        _check_finite(table)
         feature, total = self._quantise(table), np.zeros((len(table), len(self.classes_)))
         for drawn, stands_for in self._draws:
             is_matched = stands_for >= 0
@@ -182,3 +184,13 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         self.is_known_ = np.arange(len(size)) < n_known
         self.n_components_ = np.bincount(state.class_of, minlength=len(size))[self._order]
         self.log_joint_ = best.log_joint
+
+
+def _check_finite(table: NDArray[np.float64]) -> None:
+    """Refuse NaN and infinity, and say where the first one is; scikit-learn's own check does not."""
+    bad = np.argwhere(~np.isfinite(table))
+    if len(bad):
+        row, column = bad[0]
+        what = "NaN" if np.isnan(table[row, column]) else "infinity"
+        more = f", and {len(bad) - 1} more such values" if len(bad) > 1 else ""
+        raise ValueError(f"Input X contains {what} in row {row}, column {column}{more}; fill them in or leave rows out")
