@@ -65,15 +65,17 @@ class Checkpoint:
         if time.monotonic() - self._written >= self.seconds:
             self.write()
 
-    def write(self) -> None:
-        """Write the newest that is to be kept. What cannot be written leaves the last checkpoint as it was."""
+    def write(self) -> bool:
+        """Write the newest that is to be kept; whether it was. If not, the last checkpoint is as it was."""
         if self.path is None or self._newest is None:
-            return
+            return False
         self._written = time.monotonic()
         try:
             chain.write_chain(self.path, self._newest, self.pins, facts=self._stamped())
         except OutputError as error:
             log.warning("no checkpoint of sweep %d: %s", self._newest.last.sweep, error)
+            return False
+        return True
 
     def remove(self) -> None:
         """The chain is complete and elsewhere."""

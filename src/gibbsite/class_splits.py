@@ -7,23 +7,20 @@ its pinned components. The rules `predictive` and `reach` are no conditionals of
 keep, so it is not for them.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.special import gammaln
 
-from gibbsite import class_rules, kernels, moves, niw, statistics, streams
+from gibbsite import class_rules, kernels, moves, niw, splits, statistics, streams
 from gibbsite.niw import Prior
 from gibbsite.splits import Tries
-from gibbsite.state import Rules, State, tidy
+from gibbsite.state import Rules, State, name_classes, tidy
 from gibbsite.statistics import Floats, Integers, Moments
 from gibbsite.streams import Purpose
 
 
 def is_due(state: State, rules: Rules) -> bool:
     """Whether this sweep proposes splits and merges of classes."""
-    is_asked = rules.split_every > 0 and state.sweep % rules.split_every == 0
-    return is_asked and not rules.is_single and rules.class_rule == "evidence"
+    return splits.is_due(state, rules) and rules.class_rule == "evidence"
 
 
 def split_and_merge(state: State, rules: Rules) -> tuple[State, Tries]:
@@ -46,7 +43,7 @@ def split_and_merge(state: State, rules: Rules) -> tuple[State, Tries]:
         if np.log(generator.random()) < (log_ratio if is_split else -log_ratio):
             count[f"{name}_accepted"] += 1
             class_of = after
-    return _name_classes(state, class_of, rules), Tries(**count)
+    return tidy(name_classes(state, class_of, int(class_of.max()) + 1), rules.n_known), Tries(**count)
 
 
 def propose(
@@ -83,11 +80,3 @@ def _log_gain(moments: Moments, side: Integers, prior: Prior) -> float:
     log_prior = np.log(prior.gamma) + gammaln(size).sum() - gammaln(size.sum())
     log_evidence = niw.log_evidence(apart, prior).sum() - niw.log_evidence(whole, prior)[0]
     return float(log_prior + log_evidence)
-
-
-def _name_classes(state: State, class_of: Integers, rules: Rules) -> State:
-    """The state with these classes; indices past the present classes are new ones."""
-    n_new = max(0, int(class_of.max()) + 1 - len(state.class_id))
-    first = state.next_class_id
-    class_id = np.append(state.class_id, first + np.arange(n_new))
-    return tidy(replace(state, class_of=class_of, class_id=class_id, next_class_id=first + n_new), rules.n_known)

@@ -160,8 +160,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             labelled = Tile(0, rows.feature[is_known], rows.known[is_known])
             learnt = start.learn(labelled, rules, prior, chosen.pre_sweeps, chosen.outlier_fraction)
             pinned = rows if learnt.pins is None else learnt.pins.apply(rows)
-        burn_in = int(chosen.burn_in * (chosen.sweeps - 1))
-        recent: deque[State] = deque(maxlen=min(self.averaged_sweeps, chosen.sweeps - burn_in))
+        burn_in, sweeps = plan.n_sweeps(chosen)
+        recent: deque[State] = deque(maxlen=min(self.averaged_sweeps, sweeps - burn_in))
         n_threads = max(0, self.n_jobs)
         # Large tiles sum faster; two for each thread even out their work.
         n_tiles = 2 * (n_threads or os.cpu_count() or 1)
@@ -170,7 +170,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             reads = (reduce_tiles, pinned.part)
             state = start.first_state(learnt, rules, prior, (chosen.start_components, chosen.label_components), reads)
             chain = sampling.sample(
-                sampling.begin(state), rules, (burn_in, chosen.sweeps), reads, lambda chain: recent.append(chain.last)
+                sampling.begin(state), rules, (burn_in, sweeps), reads, lambda chain: recent.append(chain.last)
             )
         return Run(chain, rules, list(recent))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from gibbsite import class_rules, kernels, statistics, streams
-from gibbsite.state import Rules, State, tidy
+from gibbsite.state import Rules, State, name_classes, tidy
 from gibbsite.statistics import Floats, Integers, Statistics
 from gibbsite.streams import Purpose
 from gibbsite.tiles import Anchors, Answer, Pass, Range, Tile, answer, no_anchors
@@ -63,17 +63,10 @@ def scan_block(state: State, rules: Rules, task: Pass, reply: Answer, block: Til
         (drawn.log_tail, prior.alpha, prior.gamma, rules.is_single),
         (prior.mean, prior.scale, prior.kappa0, prior.spread, prior.degrees),
     )
-    n_new = max(0, int(loose_class.max(initial=-1)) + 1 - len(state.class_id))
     whole = _widen(reply, len(room)) + answer(block, label, n_explicit + len(room), task)
-    state = replace(
-        state,
-        statistics=whole.statistics,
-        class_of=np.append(drawn.class_of, np.maximum(loose_class, 0)),
-        class_id=np.append(state.class_id, state.next_class_id + np.arange(n_new)),
-        next_class_id=state.next_class_id + n_new,
-        anchors=whole.anchors,
-        block_label=whole.label - 1,
-    )
+    class_of = np.append(drawn.class_of, np.maximum(loose_class, 0))
+    state = name_classes(state, class_of, int(loose_class.max(initial=-1)) + 1)
+    state = replace(state, statistics=whole.statistics, anchors=whole.anchors, block_label=whole.label - 1)
     return state, label, int((whole.statistics.n[n_explicit + n_loose :] > 0).sum())
 
 
@@ -97,17 +90,10 @@ def reassign_classes(state: State, rules: Rules) -> State:
 
 def choose_classes(state: State, rules: Rules, order: Integers, uniform: Floats) -> State:
     """The state after these components, one by one, have left their class (-1: they had none) and drawn another."""
-    moments, n_before = statistics.moments(state.statistics, rules.step), len(state.class_id)
-    seats = class_rules.seat(rules.class_rule, rules.reach_weight, moments, state.prior, state.class_of, n_before)
+    moments, n_classes = statistics.moments(state.statistics, rules.step), len(state.class_id)
+    seats = class_rules.seat(rules.class_rule, rules.reach_weight, moments, state.prior, state.class_of, n_classes)
     seats.choose(order, uniform)
-    n_new, first = seats.n_classes - n_before, state.next_class_id
-    state = replace(
-        state,
-        class_of=seats.guests.class_of,
-        class_id=np.append(state.class_id, first + np.arange(n_new)),
-        next_class_id=first + n_new,
-    )
-    return tidy(state, rules.n_known)
+    return tidy(name_classes(state, seats.guests.class_of, seats.n_classes), rules.n_known)
 
 
 def pinned_class(sums: Statistics, rules: Rules) -> Integers:

@@ -64,3 +64,8 @@ def _constants(fit: Fit, n_features: int) -> HyperPrior:
         beta1=fit.beta1 or 2.0 * n_features,
         is_ordered=fit.kappa1_at_least_kappa0,
     )
+
+
+def n_sweeps(fit: Fit) -> tuple[int, int]:
+    """Sweeps before the structure may be taken, and all sweeps."""
+    return int(fit.burn_in * (fit.sweeps - 1)), fit.sweeps

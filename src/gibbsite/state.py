@@ -68,6 +68,13 @@ class State:
         return self.anchors.rank >= 0
 
 
+def name_classes(state: State, class_of: Integers, n_classes: int) -> State:
+    """The state with these classes of its components; indices past the present classes are new ones, with new ids."""
+    n_new, first = max(0, n_classes - len(state.class_id)), state.next_class_id
+    class_id = np.append(state.class_id, first + np.arange(n_new))
+    return replace(state, class_of=class_of, class_id=class_id, next_class_id=first + n_new)
+
+
 def tidy(state: State, n_known: int) -> State:
     """The state without empty components and without the classes they leave empty; components sorted by class."""
     kept = np.flatnonzero(state.statistics.n > 0)

@@ -74,10 +74,9 @@ def _sample(
         progress.tell(so_far.last, so_far.trace[-1])
 
     try:
-        return sampling.sample(begun, rules, (int(fit.burn_in * (fit.sweeps - 1)), fit.sweeps), reads, tell)
+        return sampling.sample(begun, rules, plan.n_sweeps(fit), reads, tell)
     except BaseException:
-        kept.write()
-        if kept.path is not None:
+        if kept.write():
             log.info("what there is of the chain is kept in %s; run again to go on", kept.path)
         raise
     finally:

@@ -223,8 +223,7 @@ def _generator(rules: Rules) -> np.random.Generator:
 
 def _burn_in(facts: dict[str, Any]) -> int:
     """Sweeps of a chain before its structure may be taken, as `fit` counts them."""
-    fit = Fit.model_validate(facts["settings"]["fit"])
-    return int(fit.burn_in * (fit.sweeps - 1))
+    return plan.n_sweeps(Fit.model_validate(facts["settings"]["fit"]))[0]
 
 
 def _rounded(found: Mixing | Agreement) -> dict[str, float | None]:
