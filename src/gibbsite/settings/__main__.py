@@ -1,0 +1,5 @@
+"""Prints the JSON schema of the settings."""
+
+from gibbsite.settings import schema
+
+print(schema(), end="")
