@@ -258,7 +258,7 @@ def test_log_densities_within_a_class_are_those_of_the_naive_sum() -> None:
     pixels = tile(200, 6)
     class_index = np.arange(200) % 4
     found = np.empty(200)
-    kernels.log_density(pixels.feature, class_index, np.float32(STEP), components.lanes(), found)
+    kernels.log_density(kernels.lay_out(pixels.feature), class_index, np.float32(STEP), components.lanes(), found)
     expected = np.empty(200)
     for i, x in enumerate(pixels.feature * STEP):
         terms = [

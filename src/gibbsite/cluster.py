@@ -40,7 +40,7 @@ class TileHolder:
     """The tiles one worker owns, read once and kept."""
 
     def __init__(self, read: ReadTile, ranges: list[Range], n_threads: int) -> None:
-        self._tiles = [read(start, stop) for start, stop in ranges]
+        self._tiles = [read(start, stop).laid_out() for start, stop in ranges]
         self._threads = ThreadPoolExecutor(n_threads)
 
     def tally(self, task: Task) -> Any:

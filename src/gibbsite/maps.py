@@ -28,8 +28,9 @@ class Certainty:
 def class_probabilities(feature: NDArray[np.int16], draws: list[Components], step: float) -> Floats:
     """(n_pixels, n_classes) class probabilities, averaged over the draws."""
     out = np.zeros((len(feature), len(draws[0].centre)))
+    plane = kernels.lay_out(feature)
     for components in draws:
-        kernels.class_odds(feature, np.float32(step), components.lanes(), out)
+        kernels.class_odds(plane, np.float32(step), components.lanes(), out)
     return out / len(draws)
 
 

@@ -271,5 +271,5 @@ def _join(learnt: State, rules: Rules, cells: Components, generator: np.random.G
 def _class_density(tile: Tile, components: Components, step: float) -> Floats:
     density = np.empty(len(tile.feature))
     class_index = np.maximum(tile.known, 0).astype(np.int64)
-    kernels.log_density(tile.feature, class_index, np.float32(step), components.lanes(), density)
+    kernels.log_density(kernels.lay_out(tile.feature), class_index, np.float32(step), components.lanes(), density)
     return density

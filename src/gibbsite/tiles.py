@@ -2,7 +2,7 @@
 
 import functools
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +32,8 @@ class Tile:
     """(n_pixels, n_features) fixed point."""
     known: NDArray[np.int16]
     """(n_pixels,) known class of a labelled pixel that pins, -1 otherwise."""
+    plane: tuple[NDArray[np.int16], int] | None = None
+    """The features laid out for the kernels, of this tile or of one it is part of, and where its pixels begin there."""
 
     @property
     def stop(self) -> int:
@@ -40,8 +42,13 @@ class Tile:
 
     def part(self, start: int, stop: int) -> "Tile":
         """The pixels of rank start .. stop − 1."""
-        chosen = slice(start - self.first, stop - self.first)
-        return Tile(start, self.feature[chosen], self.known[chosen])
+        low, high = start - self.first, stop - self.first
+        plane = None if self.plane is None else (self.plane[0], self.plane[1] + low)
+        return Tile(start, self.feature[low:high], self.known[low:high], plane)
+
+    def laid_out(self) -> "Tile":
+        """The tile with its plane, for those who pass over it many times."""
+        return self if self.plane is not None else replace(self, plane=(kernels.lay_out(self.feature), 0))
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,8 @@ def draw_labels(tile: Tile, task: Pass) -> Integers:
     step = np.float32(task.step)
     known = tile.known if task.is_bound else np.full_like(tile.known, -1)
     lanes = task.components.lanes()
-    if kernels.indicate(tile.feature, known, tile.first, keys, step, lanes, order, label):
+    plane, start = tile.plane or (kernels.lay_out(tile.feature), 0)
+    if kernels.indicate(plane, start, known, tile.first, keys, step, lanes, order, label):
         raise GibbsiteError(
             f"pixel {tile.first + int(np.argmin(label))} fits no component: the odds are not numbers; "
             "bring the settings of fit nearer to their defaults"

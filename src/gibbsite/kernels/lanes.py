@@ -18,7 +18,7 @@ from gibbsite.kernels.vectors import (
     count_reached,
     exp2,
     load,
-    load_two_features,
+    load_feature,
     spread,
     stay_apart,
     store,
@@ -64,17 +64,24 @@ def _work(n_features):
     return _rows(n_features), _rows(1), _rows(1)
 
 
+@njit(nogil=True, cache=True)
+def lay_out(feature):
+    """(d, n + LANES) feature (n, d) int16 turned, its pixels side by side, with room for the lanes of a last vector."""
+    n_pixels, n_features = feature.shape
+    plane = np.empty((n_features, n_pixels + LANES), np.int16)
+    for first in range(0, n_pixels, LANES):
+        for a in range(n_features):
+            for i in range(first, min(first + LANES, n_pixels)):
+                plane[a, i] = feature[i, a]
+    plane[:, n_pixels:] = 0
+    return plane
+
+
 @njit(inline="always")
-def _load(feature, first, stop, step, x):
-    """Set x[a, i] to feature a of pixel first + i; lanes past the last pixel repeat it."""
-    n_features = feature.shape[1]
-    if n_features == 1:
-        for i in range(LANES):
-            x[0, i] = np.float32(feature[min(first + i, stop - 1), 0]) * step
-    else:
-        for a in range(0, n_features, 2):
-            # Of an odd number of features the last but one is loaded twice.
-            load_two_features(feature, (first, stop), min(a, n_features - 2), step, x)
+def _load(plane, first, step, x):
+    """Set x[a, i] to feature a of pixel first + i."""
+    for a in range(plane.shape[0]):
+        load_feature(plane, a, first, step, x)
 
 
 @njit(inline="always")
@@ -152,15 +159,15 @@ def _choose_one(score, i, u):
 
 
 @njit(nogil=True, cache=True)
-def indicate(feature, known, first_rank, keys, step, components, anchor_order, label):
+def indicate(plane, start, known, first_rank, keys, step, components, anchor_order, label):
     """Draw the component of every pixel into `label`, -1 where the odds are not numbers; how many of these there are.
 
     A labelled pixel draws among its own class's components, and a pixel only among components whose anchor comes before
-    it in this sweep's random order (`tiles.Anchors` says why). feature (n, d) int16; known (n,) class index or -1;
-    keys: of the draw and of the order; components as `Components.lanes` gives them; anchor_order (n_components,).
+    it in this sweep's random order (`tiles.Anchors` says why). The pixels are `start` and those after it of a plane laid
+    out by `lay_out`; known (n,) class index or -1; keys: of the draw and of the order; components as `Components.lanes`
+    gives them; anchor_order (n_components,).
     """
-    table = np.ascontiguousarray(feature)
-    n_pixels, n_features = table.shape
+    n_pixels, n_features = len(label), plane.shape[0]
     n_components = components[0][-1]
     x, work = _rows(n_features), _work(n_features)
     score, running = _rows(n_components), _rows(n_components)
@@ -170,7 +177,7 @@ def indicate(feature, known, first_rank, keys, step, components, anchor_order, l
     n_lost = 0
     for first in range(0, n_pixels, LANES):
         stop = min(first + LANES, n_pixels)
-        _load(table, first, stop, step, x)
+        _load(plane, start + first, step, x)
         is_any_known = _load_known(known, first, stop, lane_known)
         _score(x, is_any_known, lane_known, components, work, score)
         _add_odds(score, work[2], running)
@@ -228,10 +235,9 @@ def find_anchors(label, first_rank, key, skip, order, rank):
 
 
 @njit(nogil=True, cache=True)
-def class_odds(feature, step, components, probability):
+def class_odds(plane, step, components, probability):
     """Add each pixel's class probabilities under one draw to `probability` (n, n_classes)."""
-    table = np.ascontiguousarray(feature)
-    n_pixels, n_features = table.shape
+    n_pixels, n_features = len(probability), plane.shape[0]
     class_start = components[0]
     n_classes = len(class_start) - 1
     x, work = _rows(n_features), _work(n_features)
@@ -239,7 +245,7 @@ def class_odds(feature, step, components, probability):
     nobody = np.empty(LANES, np.int32)
     for first in range(0, n_pixels, LANES):
         stop = min(first + LANES, n_pixels)
-        _load(table, first, stop, step, x)
+        _load(plane, first, step, x)
         _score(x, False, nobody, components, work, score)
         best = load(work[2], 0)
         total = spread(np.float32(0.0))
@@ -257,10 +263,9 @@ def class_odds(feature, step, components, probability):
 
 
 @njit(nogil=True, cache=True)
-def log_density(feature, class_index, step, components, out):
+def log_density(plane, class_index, step, components, out):
     """Fill `out` with log p(x_i | class of i): the class-conditional density, up to one constant per model."""
-    table = np.ascontiguousarray(feature)
-    n_pixels, n_features = table.shape
+    n_pixels, n_features = len(out), plane.shape[0]
     n_components = components[0][-1]
     x, work = _rows(n_features), _work(n_features)
     score, running = _rows(n_components), _rows(n_components)
@@ -268,7 +273,7 @@ def log_density(feature, class_index, step, components, out):
     best = work[2]
     for first in range(0, n_pixels, LANES):
         stop = min(first + LANES, n_pixels)
-        _load(table, first, stop, step, x)
+        _load(plane, first, step, x)
         _score(x, _load_known(class_index, first, stop, lane_known), lane_known, components, work, score)
         _add_odds(score, best, running)
         for i in range(stop - first):

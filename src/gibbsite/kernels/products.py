@@ -27,22 +27,28 @@ WIDTH = 8
 """Features of one pixel in a vector of float64."""
 _WIDE = ir.VectorType(ir.DoubleType(), WIDTH)
 HEIGHT = 8 if LANES == 64 else 4
-"""Rows of such vectors whose sums fit into the registers."""
+"""Rows of such vectors whose sums fit into the registers, of two vectors each where there are 32 registers."""
 
 
-def _add_products(builder, sums, coefficient, row, terms, is_triangular=False):
+def _add_products(builder, sums, coefficient, row, terms, is_triangular=False, n_vectors=1):
     """The sums after the terms [first, stop). Coefficients and rows: a pointer to term 0, and the step between terms.
 
-    Triangular: sum j starts with term first + j.
+    A row may be several vectors long: then the sums of one coefficient follow each other. Triangular: sum j starts with
+    term first + j.
     """
 
     def add_term(term, sums, n_rows):
-        values = builder.load(vector_at(builder, row[0], builder.mul(term, row[1]), sums[0].type), align=4)
+        kind = sums[0].type
+        start = builder.gep(row[0], [builder.mul(term, row[1])])
+        values = [
+            builder.load(vector_at(builder, start, INDEX(v * kind.count), kind), align=4) for v in range(n_vectors)
+        ]
         here = builder.gep(coefficient[0], [builder.mul(term, coefficient[1])])
         added = list(sums)
         for j in range(n_rows):
-            factor = spread_scalar(builder, builder.load(builder.gep(here, [INDEX(j)])), values.type)
-            added[j] = fuse(builder, factor, values, sums[j])
+            factor = spread_scalar(builder, builder.load(builder.gep(here, [INDEX(j)])), kind)
+            for v, value in enumerate(values, n_vectors * j):
+                added[v] = fuse(builder, factor, value, sums[v])
         return added
 
     first, stop = terms
@@ -59,7 +65,7 @@ def _add_products(builder, sums, coefficient, row, terms, is_triangular=False):
     running = [builder.phi(total.type) for total in sums]
     builder.cbranch(builder.icmp_signed("<", term, stop), body, after)
     builder.position_at_end(body)
-    added = add_term(term, running, len(sums))
+    added = add_term(term, running, len(sums) // n_vectors)
     following = builder.add(term, INDEX(1))
     builder.branch(test)
     for phi, start, new in zip([term, *running], [first, *sums], [following, *added], strict=True):
@@ -191,27 +197,36 @@ def _generate_score(builder, arguments):
     _for_rows(builder, n_components, generate_rows)
 
 
-@intrinsic
-def add_outer(_typing, values, n_pixels, place, outer):
-    """Add Σ values[p, r + j] · values[p, s + i] over the pixels p to outer[r + j, s + i], j < HEIGHT, i < WIDTH.
+def _outer_adder(n_vectors):
+    @intrinsic
+    def add_outer(_typing, values, n_pixels, place, outer):
+        def generate(context, builder, signature, arguments):
+            values, n_pixels, place, outer = open_arrays(context, builder, signature, arguments)
+            r, s = builder.extract_value(place, 0), builder.extract_value(place, 1)
+            width = builder.extract_value(outer.shape, 1)
+            rows = [builder.add(builder.mul(builder.add(r, INDEX(j)), width), s) for j in range(HEIGHT)]
+            columns = [INDEX(v * WIDTH) for v in range(n_vectors)]
+            targets = [vector_at(builder, outer.data, builder.add(row, v), _WIDE) for row in rows for v in columns]
+            coefficient, row = (builder.gep(values.data, [r]), width), (builder.gep(values.data, [s]), width)
+            start = [builder.load(target, align=8) for target in targets]
+            sums = _add_products(builder, start, coefficient, row, (INDEX(0), n_pixels), n_vectors=n_vectors)
+            for target, total in zip(targets, sums, strict=True):
+                builder.store(total, target, align=8)
+            return context.get_dummy_value()
 
-    values (n_pixels or more, w) and outer (w, w) float64, w a multiple of WIDTH; place (r, s).
-    """
+        return types.void(values, n_pixels, place, outer), generate
 
-    def generate(context, builder, signature, arguments):
-        values, n_pixels, place, outer = open_arrays(context, builder, signature, arguments)
-        r, s = builder.extract_value(place, 0), builder.extract_value(place, 1)
-        width = builder.extract_value(outer.shape, 1)
-        rows = [builder.mul(builder.add(r, INDEX(j)), width) for j in range(HEIGHT)]
-        targets = [vector_at(builder, outer.data, builder.add(row, s), _WIDE) for row in rows]
-        coefficient, row = (builder.gep(values.data, [r]), width), (builder.gep(values.data, [s]), width)
-        start = [builder.load(target, align=8) for target in targets]
-        sums = _add_products(builder, start, coefficient, row, (INDEX(0), n_pixels))
-        for target, total in zip(targets, sums, strict=True):
-            builder.store(total, target, align=8)
-        return context.get_dummy_value()
+    return add_outer
 
-    return types.void(values, n_pixels, place, outer), generate
+
+add_outer = _outer_adder(1)
+"""Add Σ values[p, r + j] · values[p, s + i] over the pixels p to outer[r + j, s + i], j < HEIGHT, i < WIDTH.
+
+values (n_pixels or more, w) and outer (w, w) float64, w a multiple of WIDTH; place (r, s).
+"""
+COLUMNS = 2 * WIDTH if LANES == 64 else WIDTH
+add_wide_outer = _outer_adder(COLUMNS // WIDTH)
+"""The same for i < COLUMNS."""
 
 
 @intrinsic

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from gibbsite.kernels.products import HEIGHT, WIDTH, add_outer, widen
+from gibbsite.kernels.products import COLUMNS, HEIGHT, WIDTH, add_outer, add_wide_outer, widen
 from gibbsite.kernels.vectors import aligned
 
 PART = 16384
@@ -40,8 +40,12 @@ def add_up(feature, label, n, total, outer):
                 for p in range(n_chunk):
                     widen(table, first + order[begin + p], values, p)
                     values[p, n_features] = 1.0
-                for s in range(0, width, WIDTH):
-                    for r in range(0, s + WIDTH, HEIGHT):
+                for r in range(0, n_features + 1, HEIGHT):
+                    s = r // WIDTH * WIDTH
+                    while s + COLUMNS <= width:
+                        add_wide_outer(values, n_chunk, (r, s), products)
+                        s += COLUMNS
+                    if s < width:
                         add_outer(values, n_chunk, (r, s), products)
                 begin += n_chunk
             n[c] += np.int64(products[n_features, n_features])

@@ -140,45 +140,20 @@ def store(_typing, array, row, value):
 
 
 @intrinsic
-def load_two_features(_typing, feature, pixels, a, step, out):
-    """Set out[a] and out[a + 1] to step times features a and a + 1 of pixels [first, stop).
-
-    feature (n, d) int16, C-contiguous, d at least 2. Lanes past the last pixel repeat it.
-    """
+def load_feature(_typing, plane, a, first, step, out):
+    """Set out[a] to step times plane[a, first], plane[a, first + 1], ...; plane (d, n) int16, C-contiguous."""
 
     def generate(context, builder, signature, arguments):
-        feature, pixels, a, step, out = open_arrays(context, builder, signature, arguments)
-        first, stop = builder.extract_value(pixels, 0), builder.extract_value(pixels, 1)
-        wide = ir.VectorType(INDEX, LANES)
-        row_bytes = builder.mul(builder.extract_value(feature.shape, 1), INDEX(2))
-        start = builder.add(builder.mul(first, row_bytes), builder.mul(a, INDEX(2)))
-        start = builder.add(builder.ptrtoint(feature.data, INDEX), start)
-        lane = ir.Constant(wide, list(range(LANES)))
-        last = spread_scalar(builder, builder.sub(builder.sub(stop, first), INDEX(1)), wide)
-        lane = builder.select(builder.icmp_signed("<", lane, last), lane, last)
-        away = builder.mul(lane, spread_scalar(builder, row_bytes, wide))
-        # One gather fetches both: 16 bits alone cannot be gathered, and number by number it would take twice the time.
-        pair = _gather(builder, builder.add(spread_scalar(builder, start, wide), away))
-        for j, bits in enumerate((builder.shl(pair, constant(16, _WHOLE)), pair)):
-            number = builder.sitofp(builder.ashr(bits, constant(16, _WHOLE)), Vector.ir_type)
-            row = builder.mul(builder.add(a, INDEX(j)), INDEX(LANES))
-            scaled = builder.fmul(number, spread_scalar(builder, step))
-            builder.store(scaled, vector_at(builder, out.data, row), align=4)
+        plane, a, first, step, out = open_arrays(context, builder, signature, arguments)
+        start = builder.add(builder.mul(a, builder.extract_value(plane.shape, 1)), first)
+        whole = builder.load(vector_at(builder, plane.data, start, ir.VectorType(ir.IntType(16), LANES)), align=2)
+        scaled = builder.fmul(builder.sitofp(whole, Vector.ir_type), spread_scalar(builder, step))
+        builder.store(scaled, vector_at(builder, out.data, builder.mul(a, INDEX(LANES))), align=4)
         return context.get_dummy_value()
 
-    if feature.layout != "C" or feature.dtype != types.int16:
+    if plane.layout != "C" or plane.dtype != types.int16:
         return None
-    return types.void(feature, pixels, a, step, out), generate
-
-
-def _gather(builder, address):
-    """The 32 bits at each address."""
-    pointers, mask = ir.VectorType(_BITS.as_pointer(), LANES), ir.VectorType(ir.IntType(1), LANES)
-    kind = ir.FunctionType(_WHOLE, [pointers, _BITS, mask, _WHOLE])
-    name = f"llvm.masked.gather.v{LANES}i32.v{LANES}p0"
-    function = cgutils.get_or_insert_function(builder.module, kind, name)
-    where = builder.inttoptr(address, pointers)
-    return builder.call(function, [where, _BITS(2), constant(1, mask), ir.Constant(_WHOLE, ir.Undefined)])
+    return types.void(plane, a, first, step, out), generate
 
 
 # ----------------------------------------------------------------------------------------------------------- arithmetic
