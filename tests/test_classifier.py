@@ -40,8 +40,8 @@ def test_known_classes_keep_their_ids_and_new_ones_come_above() -> None:
     probability = fitted.predict_proba(x)
     np.testing.assert_allclose(probability.sum(1), 1.0)
     np.testing.assert_array_equal(fitted.classes_[probability.argmax(1)], fitted.predict(x))
-    assert len(fitted.trace_[0]) == 30
-    assert fitted.log_joint_ == max(fitted.trace_[0][15:])
+    assert [len(trace) for trace in fitted.trace_] == [30] * 4
+    assert fitted.log_joint_ == max(max(trace[15:]) for trace in fitted.trace_)
 
 
 def test_result_depends_on_the_random_state_alone() -> None:
@@ -99,11 +99,14 @@ def test_bad_values_and_labels_are_refused() -> None:
         NonExhaustiveClassifier().predict(x)
 
 
-def test_probabilities_are_averaged_over_the_last_sweeps() -> None:
+def test_probabilities_are_averaged_over_the_last_sweeps_of_all_chains() -> None:
     x, cluster, label = table()
-    fitted = [NonExhaustiveClassifier(sweeps=20, averaged_sweeps=n, random_state=3).fit(x, label) for n in (1, 8, 100)]
+    fitted = [
+        NonExhaustiveClassifier(sweeps=20, chains=chains, averaged_sweeps=n, random_state=3).fit(x, label)
+        for chains, n in ((1, 1), (1, 8), (1, 100), (3, 8))
+    ]
     # The best sweep stands before them; burn-in is never averaged.
-    assert [len(one._draws) for one in fitted] == [2, 9, 12]
+    assert [len(one._draws) for one in fitted] == [2, 9, 12, 27]
     assert all(one.classes_.tolist() == fitted[0].classes_.tolist() for one in fitted)
     for one in fitted:
         probability = one.predict_proba(x)

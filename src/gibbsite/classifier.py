@@ -41,21 +41,35 @@ class Run:
     recent: list[State]
     """Of the last sweeps."""
 
-    def draws(self, feature: NDArray[np.int16], n_known: int) -> list[tuple[Components, Integers]]:
-        """A draw of the best state and of each recent one, and for which class of the best each of its classes stands.
+    @property
+    def log_joint(self) -> float:
+        """The collapsed joint of the chain's best state."""
+        return self.chain.log_joint
 
-        One sweep is a matter of chance where classes overlap: the mean over many is right more often.
-        """
+    def draws(self) -> list[Components]:
+        """A draw of the best state, and of each recent one."""
         generator = streams.generator(self.rules.seed, 0, Purpose.POLISH)
-        some = feature[:: -(-len(feature) // MATCHED_ROWS)]
-        best = draw_components(self.chain.best, self.rules, generator)
-        reference = maps.class_probabilities(some, [best], self.rules.step)
-        found = [(best, np.arange(reference.shape[1]))]
-        for state in self.recent:
-            drawn = draw_components(state, self.rules, generator)
-            probability = maps.class_probabilities(some, [drawn], self.rules.step)
-            found.append((drawn, maps.match_classes(probability, reference, n_known)))
-        return found
+        return [draw_components(state, self.rules, generator) for state in (self.chain.best, *self.recent)]
+
+
+def match_draws(runs: list[Run], feature: NDArray[np.int16], n_known: int) -> list[tuple[Components, Integers]]:
+    """Draws of all chains, the best one first, and for which class of its best state each of their classes stands.
+
+    One sweep is a matter of chance where classes overlap, and so is where one chain has settled: the mean over many is
+    right more often.
+    """
+    some = feature[:: -(-len(feature) // MATCHED_ROWS)]
+    found: list[tuple[Components, Integers]] = []
+    reference = None
+    for run in sorted(runs, key=lambda run: -run.log_joint):
+        for drawn in run.draws():
+            probability = maps.class_probabilities(some, [drawn], run.rules.step)
+            if reference is None:
+                reference = probability
+                found.append((drawn, np.arange(probability.shape[1])))
+            else:
+                found.append((drawn, maps.match_classes(probability, reference, n_known)))
+    return found
 
 
 class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
@@ -63,16 +77,16 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
 
     Features are standardised and held as fixed point within ±32 standard deviations; nothing is projected, so whiten
     or reduce them first if there are many. Parameters are those of the `fit` settings; `settings` takes further ones
-    (kappa1, alpha, ...) as a mapping. The classes are those of the sweep with the highest joint, their probabilities
-    the mean over it and the last `averaged_sweeps` after burn-in.
+    (kappa1, alpha, ...) as a mapping. The classes are those of the sweep with the highest joint in all chains, their
+    probabilities the mean over it and the last `averaged_sweeps` of every chain.
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by name
         self,
         model: str = "ai2gmm",
         *,
-        sweeps: int = 200,
-        chains: int = 1,
+        sweeps: int = 100,
+        chains: int = 4,
         class_rule: str = "reach",
         averaged_sweeps: int = 20,
         settings: dict[str, Any] | None = None,
@@ -105,9 +119,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         # Matrices are small: threaded linear algebra is slower, and rounds differently on different machines.
         with threadpool_limits(1):
             runs = [self._run(rows, chosen, len(known), number) for number in range(1, chosen.chains + 1)]
-        best = max(runs, key=lambda run: run.chain.log_joint)
-        self._draws = best.draws(rows.feature, len(known))
-        self._adopt(best.chain, known)
+        self._draws = match_draws(runs, rows.feature, len(known))
+        self._adopt(max(runs, key=lambda run: run.log_joint).chain, known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
         self.labels_ = self.predict(table)
         return self

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, multigammaln
+from scipy.special import gammaln
 
 from gibbsite.statistics import Floats, Moments
 
@@ -121,14 +121,14 @@ def log_evidence(sums: Sums, prior: Prior) -> Floats:
         -0.5 * n_features * sums.n * np.log(np.pi)
         + 0.5 * n_features * (sums.shrink + np.log(prior.kappa0 / given.kappa))
         - 0.5 * given.degrees * log_det(given.scale)
-        + multigammaln(0.5 * given.degrees, n_features)
+        + log_multigamma(0.5 * given.degrees, n_features)
         + log_evidence_of_prior(prior)
     )
 
 
 def log_evidence_of_prior(prior: Prior) -> float:
     """What Ψ0 and m contribute to the evidence of every class."""
-    log_gamma = multigammaln(0.5 * prior.degrees, len(prior.mean))
+    log_gamma = log_multigamma(np.float64(0.5 * prior.degrees), len(prior.mean))
     return float(0.5 * prior.degrees * log_det(prior.scale) - log_gamma)
 
 
@@ -151,6 +151,12 @@ def log_partition(n: Floats, class_of: NDArray[np.integer], prior: Prior) -> flo
     per_class = per_class[per_class > 0].astype(np.float64)
     classes = len(per_class) * np.log(prior.gamma) + _log_crp_norm(prior.gamma, n_components) + gammaln(per_class).sum()
     return float(pixels + classes)
+
+
+def log_multigamma(a: Floats | np.float64, n_features: int) -> Floats:
+    """log Γ_d(a); scipy's own takes longer to check its arguments than to compute it."""
+    terms = gammaln(np.asarray(a)[..., None] - 0.5 * np.arange(n_features))
+    return np.asarray(0.25 * n_features * (n_features - 1) * np.log(np.pi) + terms.sum(-1))
 
 
 def log_det(matrix: Floats) -> Floats:

@@ -5,6 +5,7 @@ tile size and any number of workers. They become float64 once, in `moments`.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,16 @@ class Statistics:
     def __len__(self) -> int:
         return len(self.n)
 
+    @cached_property
+    def moments_in_steps(self) -> tuple[Floats, Floats]:
+        """Mean and scatter in steps and steps²; kept, because several parts of a sweep ask for them."""
+        n = self.n.astype(np.float64)
+        mean = self.total / np.maximum(n, 1.0)[:, None]
+        scatter = self.outer - n[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        # One pixel has no scatter; rounding of the difference above must not give it one.
+        scatter[self.n < 2] = 0.0
+        return mean, scatter
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -76,9 +87,5 @@ def concatenate(parts: list[Statistics]) -> Statistics:
 
 def moments(statistics: Statistics, step: float) -> Moments:
     """Counts, means and scatters: the one place where integers become floats."""
-    n = statistics.n.astype(np.float64)
-    mean_units = statistics.total / np.maximum(n, 1.0)[:, None]
-    scatter = statistics.outer - n[:, None, None] * mean_units[:, :, None] * mean_units[:, None, :]
-    # One pixel has no scatter; rounding of the difference above must not give it one.
-    scatter[statistics.n < 2] = 0.0
-    return Moments(n, mean_units * step, scatter * step**2)
+    mean, scatter = statistics.moments_in_steps
+    return Moments(statistics.n.astype(np.float64), mean * step, scatter * step**2)
