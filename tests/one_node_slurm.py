@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from command_line import environment
+
 DAEMONS = ("munged", "slurmctld", "slurmd")
 COMMANDS = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo", "sacct")
 
@@ -73,7 +75,14 @@ class Slurm:
     def say(self, command: str, *words: object) -> str:
         """What a command of Slurm answers."""
         typed = [str(self.path / command), *map(str, words)]
-        return subprocess.run(typed, capture_output=True, text=True, check=True, timeout=60).stdout
+        return subprocess.run(
+            typed, capture_output=True, text=True, check=True, timeout=60, env=self.variables()
+        ).stdout
+
+    def variables(self) -> dict[str, str]:
+        """The environment in which Slurm's commands are these, and `gibbsite` and `snakemake` this environment's."""
+        around = environment()
+        return around | {"PATH": f"{self.path}{os.pathsep}{around['PATH']}"}
 
     def jobs(self) -> list[Job]:
         """All jobs in the queue."""
