@@ -1,19 +1,27 @@
 """Clusters of every kind, and a client of theirs: embedded, existing, or started as Slurm jobs."""
 
 import asyncio
+import json
 import logging
 import os
-from collections.abc import Iterator
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from gibbsite.errors import GibbsiteError
+from gibbsite.errors import GibbsiteError, InputError
 from gibbsite.settings import Cluster
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10.0
 """In which a scheduler answers, if there is one."""
+
+ASK_SECONDS = 5.0
+"""From one request for missing Slurm jobs to the next."""
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
 """Workers are parallel over tiles; libraries below them are not."""
@@ -75,15 +83,58 @@ def _existing(settings: Cluster) -> Iterator[Any]:
     """Workers that somebody started, by the address of their scheduler."""
     from distributed import Client
 
-    where = settings.address or ""
-    place = {"address": where} if "://" in where else {"scheduler_file": where}
+    address = scheduler_address(settings.address or "")
+    _probe(address)
     try:
-        client = Client(**place, security=_security(settings), timeout=CONNECT_SECONDS)
-    except (OSError, ValueError) as error:
-        raise GibbsiteError(f"no scheduler at {where} ({error}); start one, or mend cluster.address") from error
+        client = Client(address, security=_security(settings), timeout=CONNECT_SECONDS)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        # The reason stands behind what Dask made of it.
+        why = error.__cause__ or error
+        if settings.tls.ca is not None:
+            raise GibbsiteError(
+                f"{address}: no TLS connection ({why}); check that cluster.tls.ca signed the scheduler's certificate "
+                "and cluster.tls.cert, and that the scheduler speaks TLS"
+            ) from error
+        raise GibbsiteError(
+            f"{address}: something answers, but not as a Dask scheduler of this version without TLS ({why}); if it "
+            "wants TLS, give cluster.tls and an address with tls://"
+        ) from error
     with client:
-        log.info("cluster: scheduler at %s", client.scheduler.address)
+        log.info("cluster: scheduler at %s", address)
         yield client
+
+
+def scheduler_address(where: str) -> str:
+    """The address itself, or that in a scheduler file."""
+    if "://" in where:
+        return where
+    try:
+        return str(json.loads(Path(where).read_text(encoding="utf-8"))["address"])
+    except OSError as error:
+        raise InputError(
+            f"{where}: cannot read the scheduler file ({error.strerror}); give cluster.address as tcp://host:port, or "
+            "the file that `dask scheduler --scheduler-file` wrote"
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{where}: no scheduler file: expected JSON with an address") from None
+
+
+def _probe(address: str) -> None:
+    """Refuse an address at which nothing listens; Dask would try for long."""
+    found = urlsplit(address)
+    try:
+        host, port = found.hostname, found.port
+    except ValueError:
+        host, port = None, None
+    if found.scheme not in ("tcp", "tls") or not host or not port:
+        raise InputError(f"cluster.address is {address!r}; expected tcp://host:port or tls://host:port")
+    try:
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise GibbsiteError(
+            f"{address}: no scheduler there ({error.strerror or error}); start one with `dask scheduler`, or mend "
+            "cluster.address"
+        ) from None
 
 
 @contextmanager
@@ -92,21 +143,20 @@ def _slurm(settings: Cluster) -> Iterator[Any]:
     from dask_jobqueue import SLURMCluster
     from distributed import Client
 
+    n_jobs, n_threads = max(1, settings.workers), max(1, settings.threads)
     asked = settings.slurm
-    cache = os.environ.get("NUMBA_CACHE_DIR")
-    environment = ONE_THREAD | ({"NUMBA_CACHE_DIR": cache} if cache else {})
     with (
         SLURMCluster(
             queue=asked.queue,
             account=asked.account,
             walltime=asked.walltime,
             memory=asked.memory,
-            cores=max(1, settings.threads),
+            cores=n_threads,
             processes=1,
             interface=asked.interface,
             job_name="gibbsite-worker",
             job_extra_directives=list(asked.directives),
-            job_script_prologue=[f"export {name}={value}" for name, value in environment.items()],
+            job_script_prologue=[f"export {name}={value}" for name, value in _worker_environment().items()],
             log_directory=asked.logs,
             local_directory=asked.scratch,
             security=_security(settings),
@@ -115,11 +165,42 @@ def _slurm(settings: Cluster) -> Iterator[Any]:
         ) as cluster,
         Client(cluster) as client,
     ):
-        cluster.scale(jobs=max(1, settings.workers))
-        log.info(
-            "cluster: %d Slurm job(s) x %d thread(s) asked for", max(1, settings.workers), max(1, settings.threads)
+        _try_job(cluster.job_script())
+        log.info("cluster: %d Slurm job(s) x %d thread(s) asked for", n_jobs, n_threads)
+        with _asking_again(client, lambda: cluster.scale(n_jobs)):
+            yield client
+
+
+def _try_job(script: str) -> None:
+    """Let Slurm judge the job without running it: a wrong partition or too much memory is told here and now."""
+    try:
+        verdict = subprocess.run(
+            ["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False, timeout=60
         )
-        yield client
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GibbsiteError(f"Slurm does not answer ({error}); cluster.kind: slurm needs a host with sbatch") from None
+    if verdict.returncode:
+        raise GibbsiteError(f"Slurm refuses a worker's job ({verdict.stderr.strip()}); mend cluster.slurm")
+
+
+@contextmanager
+def _asking_again(client: Any, ask: Callable[[], Any]) -> Iterator[None]:
+    """Ask for the jobs now and every few seconds: those that ended (time limit, scancel, a dead node) come anew."""
+    from tornado.ioloop import PeriodicCallback
+
+    ask()
+    again = PeriodicCallback(ask, 1000.0 * ASK_SECONDS)
+    client.loop.add_callback(again.start)
+    try:
+        yield
+    finally:
+        client.loop.add_callback(again.stop)
+
+
+def _worker_environment() -> dict[str, str]:
+    """Variables of a worker's job. Kernels are compiled once: their cache is that of this process."""
+    cache = os.environ.get("NUMBA_CACHE_DIR")
+    return ONE_THREAD | ({"NUMBA_CACHE_DIR": os.path.abspath(cache)} if cache else {})
 
 
 def _security(settings: Cluster) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from gibbsite.cluster import admission
 from gibbsite.cluster.calls import Connect, Lost, ask, run
+from gibbsite.cluster.memory import Need
 from gibbsite.cluster.ownership import Range, Shares, deal, reporters, roots
 from gibbsite.cluster.resident import ReadTile, Share, move_in
 from gibbsite.cluster.timing import Sum
@@ -35,6 +36,7 @@ class Pool:
     def __init__(self, client: Any, read: ReadTile, ranges: list[Range], settings: Cluster) -> None:
         self._client, self._read, self._ranges, self._settings = client, read, ranges, settings
         self._n_pixels = ranges[-1][1]
+        self._n_features = read(0, 1).feature.shape[1]
         self._token = uuid.uuid4().hex
         self._connect: Connect = client.rpc
         self._present: dict[str, int] = {}
@@ -44,6 +46,8 @@ class Pool:
         self._refused: set[str] = set()
         self._shares: Shares = {}
         self._n_deals = 0
+        self._warm: set[str] = set()
+        """Kinds of processors whose kernels are compiled."""
         self._changed = asyncio.Event()
 
     # --- from the thread of the sampler
@@ -52,7 +56,7 @@ class Pool:
         self._client.sync(self._begin)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.sync(self._end)
 
     def tally(self, task: Task) -> Sum:
@@ -70,9 +74,10 @@ class Pool:
 
     async def _end(self) -> None:
         self._watching.cancel()
-        calls = [ask(self._connect, one, 2.0, "leave", self._token) for one in self._shares]
+        # Workers of an existing cluster live on, and should not keep our tiles; a second is enough for them to hear it.
+        calls = [ask(self._connect, one, 1.0, "leave", self._token) for one in self._shares]
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 2.0)
+            await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 1.0)
 
     async def _tally(self, task: Task) -> Sum:
         for _ in range(MAX_LOSSES):
@@ -87,11 +92,7 @@ class Pool:
         )
 
     async def _ask_roots(self, task: Task) -> Sum:
-        silence = self._settings.timeout_seconds
-        asked = [
-            ask(self._connect, one, silence, "tally", self._token, self._n_deals, task)
-            for one in roots(list(self._shares))
-        ]
+        asked = [self._ask(one, "tally", self._n_deals, task) for one in roots(list(self._shares))]
         found = functools.reduce(operator.add, await asyncio.gather(*asked))
         if found.n_pixels != self._n_pixels:
             raise GibbsiteError(f"{found.n_pixels} pixels answered, expected {self._n_pixels}: a fault of gibbsite")
@@ -170,24 +171,38 @@ class Pool:
                 log.warning("%s; it is not used", problem)
                 self._shunned.add(one)
                 self._refused.add(one)
-        await asyncio.gather(
-            *(run(self._connect, one, silence, move_in) for one in newcomers if one not in self._refused)
-        )
+        let_in = [one for one in newcomers if one not in self._refused]
+        kinds = await asyncio.gather(*(run(self._connect, one, silence, move_in) for one in let_in))
+        # One of each kind of processor compiles, the others read what it wrote.
+        first = {kind: one for kind, one in zip(kinds, let_in, strict=True) if kind not in self._warm}
+        await asyncio.gather(*(self._ask(one, "warm") for one in first.values()))
+        self._warm |= set(first)
 
     async def _deal(self, members: dict[str, int]) -> None:
-        silence = self._settings.timeout_seconds
-        shares = deal(self._ranges, members, self._shares)
-        tree = reporters(list(members))
+        """Tell every worker its tiles, and who reports to whom."""
+        shares, tree = deal(self._ranges, members, self._shares), reporters(list(members))
+        told = {
+            one: Share(
+                self._n_deals + 1,
+                tuple(shares[one]),
+                tuple(tree[one]),
+                self._settings.threads or n_threads,
+                self._settings.timeout_seconds,
+            )
+            for one, n_threads in members.items()
+        }
+        await self._check_memory(told)
         self._n_deals += 1
         self._shares = shares
-        told = [
-            Share(self._n_deals, tuple(shares[one]), tuple(tree[one]), self._settings.threads or n, silence)
-            for one, n in members.items()
-        ]
-        await asyncio.gather(
-            *(
-                ask(self._connect, one, silence, "hold", self._token, self._read, share)
-                for one, share in zip(members, told, strict=True)
-            )
-        )
-        log.info("%d tiles on %d worker(s)", len(self._ranges), len(members))
+        await asyncio.gather(*(self._ask(one, "hold", self._read, share) for one, share in told.items()))
+        log.info("%d tile(s) on %d worker(s)", len(self._ranges), len(members))
+
+    async def _check_memory(self, told: dict[str, Share]) -> None:
+        facts = (await self._client.scheduler.identity(n_workers=-1))["workers"]
+        for one, share in told.items():
+            need = Need(self._n_pixels, self._n_features, self._settings.tile_pixels, share.n_threads)
+            n_held = sum(stop - start for start, stop in share.ranges)
+            need.check(one, n_held, facts.get(one, {}).get("memory_limit") or 0)
+
+    async def _ask(self, worker: str, function: str, *args: Any) -> Any:
+        return await ask(self._connect, worker, self._settings.timeout_seconds, function, self._token, *args)

@@ -12,6 +12,7 @@ from typing import Any
 from gibbsite.cluster.calls import OPERATION, Lost, ask
 from gibbsite.cluster.ownership import Range
 from gibbsite.cluster.timing import Sum
+from gibbsite.cluster.warming import processor, warm
 from gibbsite.errors import GibbsiteError
 from gibbsite.tiles import Task, Tile, tally
 
@@ -42,8 +43,9 @@ class TileHolder:
         """The sum of the tiles' answers."""
         begun = time.perf_counter()
         tiles = list(self._tiles.values())
-        answers = list(self._threads.map(lambda tile: tally(tile, task), tiles))
-        answer = functools.reduce(operator.add, answers) if answers else None
+        # Added up as they come: answers of many tiles at once would need room.
+        answers = self._threads.map(lambda tile: tally(tile, task), tiles)
+        answer = functools.reduce(operator.add, answers) if tiles else None
         return Sum(answer, sum(len(tile.feature) for tile in tiles), time.perf_counter() - begun)
 
 
@@ -100,6 +102,10 @@ class Resident:
         sums = await asyncio.gather(asyncio.to_thread(holder.tally, task), *asked)
         return functools.reduce(operator.add, sums)
 
+    async def warm(self) -> None:
+        """Fill the cache of compiled kernels."""
+        await asyncio.to_thread(warm)
+
     def _renew(self) -> None:
         if self._lease is not None:
             self._lease.cancel()
@@ -117,13 +123,14 @@ def residents(worker: Any) -> dict[str, Resident]:
     return vars(worker).setdefault("gibbsite_residents", {})
 
 
-def move_in(dask_worker: Any) -> None:
-    """From now on this worker understands our messages."""
+def move_in(dask_worker: Any) -> str:
+    """From now on this worker understands our messages; the kind of its processor."""
 
     async def answer(function: str, args: list[Any]) -> dict[str, Any]:
         return await _answer(dask_worker, function, *args)
 
     dask_worker.handlers[OPERATION] = answer
+    return processor()
 
 
 async def _answer(worker: Any, function: str, token: str, *args: Any) -> dict[str, Any]:
