@@ -47,7 +47,7 @@ rule spectra:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(1000, 0.1),
         runtime=minutes(10, 10),
     shell:
         "gibbsite spectra --cubes {input.cubes:q} --maps {input.maps:q} --model {input.model:q}"

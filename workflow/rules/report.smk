@@ -21,7 +21,7 @@ rule evaluate:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(1000, 0.1),
         runtime=minutes(10, 5),
     shell:
         "gibbsite evaluate --maps {input.maps:q} --truths {input.truths:q} --model {input.model:q}"
@@ -51,7 +51,7 @@ rule report:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=memory(1500),
+        mem_mb=memory(1500, 0.1),
         runtime=minutes(20, 5),
     params:
         settings=settings(
