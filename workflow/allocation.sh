@@ -21,9 +21,14 @@ if [ "${SLURM_NTASKS:-1}" -gt 1 ]; then
   interface=${DASK_INTERFACE:+--interface $DASK_INTERFACE}
   # shellcheck disable=SC2086
   dask scheduler --scheduler-file "$own/scheduler.json" --port 0 --no-dashboard $interface &> "$own/scheduler.log" &
+  scheduler=$!
   # shellcheck disable=SC2086
   srun --overlap dask worker --scheduler-file "$own/scheduler.json" --nworkers 1 --nthreads "$cpus" --no-dashboard \
     --local-directory "$own" --death-timeout 60 $interface &> "$own/workers.log" &
+  until [ -s "$own/scheduler.json" ]; do
+    kill -0 "$scheduler" || { cat "$own/scheduler.log"; exit 1; }
+    sleep 0.2
+  done
   echo "cluster: {kind: address, address: '$own/scheduler.json', min_workers: $SLURM_NTASKS}" > "$own/cluster.yaml"
 else
   echo "cluster: {kind: local, workers: 1, threads: $cpus}" > "$own/cluster.yaml"
