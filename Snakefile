@@ -1,5 +1,5 @@
 # The whole pipeline, from archive files to maps, spectra and a report:
-#   snakemake --workflow-profile workflow/profiles/default
+#   snakemake --workflow-profile workflow/profiles/local
 # Settings: config/config.yaml. Scenes: the table it names.
 
 import json
@@ -10,7 +10,7 @@ from snakemake.logging import logger
 from snakemake.utils import min_version, validate
 
 from gibbsite.errors import GibbsiteError
-from gibbsite.scenes import check_files, read_scenes
+from gibbsite.scenes import check_files, megabytes, read_scenes
 from gibbsite.settings import validate as check_settings
 
 min_version("9.0")

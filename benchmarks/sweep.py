@@ -86,14 +86,16 @@ def hold_tiles(case: Case, components: Components) -> TileHolder:
         feature = np.clip(np.round(values / STEP), -32767, 32767).astype(np.int16)
         return Tile(start, feature, np.full(len(feature), -1, np.int16))
 
-    return TileHolder(read, tile_ranges(case.n, case.tile), case.threads)
+    holder = TileHolder(case.threads)
+    holder.hold(read, tile_ranges(case.n, case.tile))
+    return holder
 
 
 def plan_pass(components: Components, holder: TileHolder) -> Pass:
     """A pass like those of a chain: with anchors, and with an order for the next."""
     keys = [streams.pixel_key(1, number, Purpose.ORDER) for number in (1, 2)]
     task = Pass(components, streams.pixel_key(1, 1, Purpose.INDICATORS), STEP, next_order_key=keys[0])
-    anchors = holder.tally(task).anchors
+    anchors = holder.tally(task).answer.anchors
     return replace(task, anchors=anchors, order_key=keys[0], next_order_key=keys[1])
 
 

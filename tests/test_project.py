@@ -85,15 +85,16 @@ def test_config_yaml_has_every_key_at_its_default():
 
 def test_config_yaml_explains_every_key_on_its_line_or_under_it():
     lines = CONFIG.read_text().splitlines()
-    section, seen, bare = "", [], []
+    groups, seen, bare = [], [], []
     for number, line in enumerate(lines):
         key = re.match(r"( *)([a-z0-9_]+):(.*)", line)
         if not key:
             continue
-        section = key[2] if not key[1] else section
         below = lines[number + 1].strip() if number + 1 < len(lines) else ""
         is_group = not key[3].split("#")[0].strip()
-        place = (section, key[2]) if key[1] else (key[2],)
+        groups = groups[: len(key[1]) // 2]
+        place = (*groups, key[2])
+        groups += [key[2]] if is_group else []
         seen += [] if is_group else [place]
         if not is_group and "# " not in key[3] and not below.startswith("# "):
             bare.append(".".join(place))
@@ -198,7 +199,7 @@ MAY_IMPORT = {
 }
 ONLY_EDGES = {
     *("rasterio", "xarray", "zarr", "geopandas", "pyogrio", "shapely", "pyproj", "pvl", "rio_cogeo"),
-    *("bokeh", "matplotlib", "jinja2", "tqdm", "dask", "distributed", "snakemake"),
+    *("bokeh", "matplotlib", "jinja2", "tqdm", "dask", "distributed", "dask_jobqueue", "snakemake"),
 }
 """Libraries that read, write, draw or distribute; the middle and the maths know nothing of them."""
 
@@ -264,7 +265,13 @@ def test_below_the_edges_no_module_reads_writes_draws_or_distributes(layer):
 
 @pytest.mark.parametrize(
     ("library", "home"),
-    [("distributed", "cluster"), ("dask", "cluster"), ("numba", "kernels"), ("bokeh", "interactive")],
+    [
+        ("distributed", "cluster"),
+        ("dask", "cluster"),
+        ("dask_jobqueue", "cluster"),
+        ("numba", "kernels"),
+        ("bokeh", "interactive"),
+    ],
 )
 def test_a_library_has_one_home(library, home):
     users = {part_of(path) for path in MODULES if library in libraries(path)}

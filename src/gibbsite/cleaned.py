@@ -136,6 +136,8 @@ def _read(cleaned: CleanedScene, rows: slice, wanted: NDArray[np.bool_]) -> tupl
 def _column_gains(cleaned: CleanedScene) -> NDArray[np.float64] | None:
     """Gains (n_columns, n_bands) of the detector columns; None where no two neighbours are known."""
     column = cleaned.cube["detector_column"].values
+    if (column < 0).all():
+        return None
     pair = clean.neighbour_columns(column, cleaned.cube["valid"].values)
     first = clean.sample_columns(pair)
     if not first.size:

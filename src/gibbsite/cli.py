@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before numpy is imported: threaded linear algebra rounds differently on different machines, and steps are parallel
     # over tiles instead.
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+    # GDAL would keep up to a twentieth of the machine's memory, which may be more than a step is allowed.
+    os.environ.setdefault("GDAL_CACHEMAX", "64")
     is_command = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parsed = _parser(_chosen(arguments)).parse_args(arguments)

@@ -48,12 +48,12 @@ def locate(grid: Grid, col: Floats, row: Floats) -> tuple[Floats, Floats]:
 def pixel_areas(grid: Grid) -> Floats:
     """Area of every pixel in m², (height, width); NaN when the grid has no coordinate system."""
     if grid.crs is None or (grid.transform is None and not grid.ground_points):
-        return np.full((grid.height, grid.width), np.nan)
+        return np.broadcast_to(np.nan, (grid.height, grid.width))
     crs = pyproj.CRS.from_wkt(grid.crs)
     if grid.transform is not None and crs.is_projected:
         a, b, _, d, e, _ = grid.transform
         metres = crs.axis_info[0].unit_conversion_factor
-        return np.full((grid.height, grid.width), abs(a * e - b * d) * metres**2)
+        return np.broadcast_to(abs(a * e - b * d) * metres**2, (grid.height, grid.width))
     assert crs.ellipsoid is not None
     at = _vectors(grid)
     area = np.empty((grid.height, grid.width))

@@ -1,6 +1,7 @@
 """Raw image files: found in any letter case, sized before they are trusted, then memory-mapped."""
 
 import hashlib
+import mmap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,18 @@ def open_pixels(path: Path, layout: Layout) -> NDArray[Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot read the image ({error}); check the file and its permissions") from None
     return pixels.transpose(axes)
+
+
+def let_go(pixels: NDArray[Any]) -> None:
+    """Give back the memory of what was read of mapped pixels; they are read again when used again.
+
+    Pages of a mapped file count as the process's own until someone else needs the memory.
+    """
+    holder: Any = pixels
+    while isinstance(holder, np.ndarray):
+        holder = holder.base
+    if isinstance(holder, mmap.mmap):
+        holder.madvise(mmap.MADV_DONTNEED)
 
 
 def fingerprint(path: Path) -> dict[str, Any]:

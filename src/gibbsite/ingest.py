@@ -139,6 +139,7 @@ def _blocks(observation: Observation) -> Iterator[slice]:
     step = _rows_per_chunk(observation)
     for start in range(0, n_lines, step):
         yield slice(start, min(start + step, n_lines))
+        image.let_go(observation.pixels)
 
 
 def _rows_per_chunk(observation: Observation) -> int:

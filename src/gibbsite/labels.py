@@ -75,21 +75,26 @@ def read_class_raster(path: Path, cube: xr.Dataset) -> KnownClasses:
     tags = {value: name for value, name in raster.class_names(path).items() if value > 0}
     if not tags:
         raise InputError(f"{path}: no tag CLASS_<value>; expected one per class, such as CLASS_1=olivine")
-    value = raster.read_band(path)
-    if not np.issubdtype(value.dtype, np.integer):
-        raise InputError(
-            f"{path}: found {value.dtype} values, expected whole class numbers; save it as uint8 or uint16"
-        )
-    value = np.where(cube["valid"].values, value, 0).astype(np.int64)
-    unnamed = sorted(set(np.unique(value[value > 0]).tolist()) - set(tags))
-    if unnamed:
-        raise InputError(f"{path}: value {unnamed[0]} has no tag CLASS_{unnamed[0]}; add the tag, or set it to 0")
     settled = settle_names(_named_once(tags, path), path)
     class_names = tuple(sorted(settled.values()))
     index = np.full(max(tags) + 1, NO_CLASS, np.int16)
     for number, name in tags.items():
         index[number] = class_names.index(settled[name])
-    return KnownClasses(class_names, index[np.clip(value, 0, max(tags))])
+    known = np.full(cube["valid"].shape, NO_CLASS, np.int16)
+    unnamed: set[int] = set()
+    for start, block in raster.row_blocks(path):
+        if not np.issubdtype(block.dtype, np.integer):
+            raise InputError(
+                f"{path}: found {block.dtype} values, expected whole class numbers; save it as uint8 or uint16"
+            )
+        rows = slice(start, start + len(block))
+        value = np.where(cube["valid"][rows].values, block, 0).astype(np.int64)
+        unnamed |= set(np.unique(value[value > 0]).tolist()) - set(tags)
+        known[rows] = index[np.clip(value, 0, max(tags))]
+    if unnamed:
+        lowest = min(unnamed)
+        raise InputError(f"{path}: value {lowest} has no tag CLASS_{lowest}; add the tag, or set it to 0")
+    return KnownClasses(class_names, known)
 
 
 def check_labelled(classes: KnownClasses, path: Path) -> None:
@@ -146,8 +151,9 @@ def write(
         "files": list(files),
     }
     with store.create(path, "labels", **facts) as group:
-        store.add_array(group, "known", ("y", "x"), classes.known, fill_value=NO_CLASS)
-        store.add_array(group, "role", ("y", "x"), role)
+        chunks = store.line_chunks(classes.known.shape)
+        store.add_array(group, "known", ("y", "x"), classes.known, fill_value=NO_CLASS, chunks=chunks)
+        store.add_array(group, "role", ("y", "x"), role, chunks=chunks)
 
 
 def _key(seed: int, name: str) -> int:

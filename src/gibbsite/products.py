@@ -63,7 +63,7 @@ def read_scene(class_map: Path, probability: Path, classes: Classes) -> MappedSc
             f"{probability}: found {chance.shape[0]} × {chance.shape[1]} pixels, the class map has "
             f"{code.shape[0]} × {code.shape[1]}; give both layers of one scene"
         )
-    positions_of(code, classes, str(class_map))
+    positions_of(np.unique(code), classes, str(class_map))
     return MappedScene(scene_name(class_map), raster.read_grid(class_map), code, chance, classes)
 
 

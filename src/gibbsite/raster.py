@@ -78,6 +78,13 @@ def read_rows(raster: Any, start: int, stop: int) -> NDArray[Any]:
     return rows
 
 
+def row_blocks(path: Path) -> Iterator[tuple[int, NDArray[Any]]]:
+    """First row and values (rows, width) of the first band, one row of tiles at a time."""
+    with open_raster(path) as raster:
+        for start in range(0, raster.height, TILE):
+            yield start, read_rows(raster, start, min(start + TILE, raster.height))
+
+
 def read_band(path: Path) -> NDArray[Any]:
     """The whole first band, (height, width)."""
     with open_raster(path) as raster:

@@ -64,6 +64,19 @@ def check_files(path: Path, scenes: Mapping[str, SceneFiles], made: str | None) 
                 )
 
 
+def megabytes(files: SceneFiles) -> float:
+    """Size (10⁶ bytes) of the cube's own files: of the same name as the one in the table, whatever their ending.
+
+    0 before a simulated scene is written.
+    """
+    named = Path(files.cube)
+    try:
+        beside = [path for path in named.parent.iterdir() if path.stem.lower() == named.stem.lower()]
+    except FileNotFoundError:
+        return 0.0
+    return sum(path.stat().st_size for path in beside) / 1e6
+
+
 def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
     """Line number and fields of each row that is not blank, without empty fields at its end."""
     try:

@@ -22,6 +22,9 @@ from gibbsite.errors import InputError, OutputError
 CONTRACT = 1
 """Version of the layout of all stores; a reader refuses others."""
 
+CHUNK_PIXELS = 2**20
+"""Of arrays with one value per pixel of the grid: who wants a few lines need not read them all."""
+
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
@@ -136,6 +139,12 @@ def add_array(
     if data.size:
         array[...] = data
     return array
+
+
+def line_chunks(shape: tuple[int, int]) -> tuple[int, int]:
+    """Chunks of whole lines (y, x), of about CHUNK_PIXELS."""
+    height, width = shape
+    return min(height, max(1, CHUNK_PIXELS // width)), width
 
 
 def write_text(path: Path, text: str) -> None:

@@ -66,7 +66,8 @@ def write(path: Path, truth: Truth) -> None:
         "files": list(truth.files),
     }
     with store.create(path, "truth", **facts) as group:
-        store.add_array(group, "truth", ("y", "x"), truth.truth, fill_value=labels.NO_CLASS)
+        chunks = store.line_chunks(truth.truth.shape)
+        store.add_array(group, "truth", ("y", "x"), truth.truth, fill_value=labels.NO_CLASS, chunks=chunks)
 
 
 def read(path: Path) -> Truth:

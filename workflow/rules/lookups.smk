@@ -30,3 +30,23 @@ def label_files(wildcards):
 def truth_files(wildcards):
     raster = SCENES[wildcards.scene].truth
     return {"raster": raster} if raster else {}
+
+
+def scenes_mb(wildcards):
+    """Megabytes of the archive files of a rule's scene; of all scenes in rules that see them together."""
+    scenes = [wildcards.scene] if "scene" in wildcards.keys() else SCENES
+    return sum(megabytes(SCENES[scene]) for scene in scenes)
+
+
+def memory(base, share=0.0):
+    """Megabytes for a rule: `base`, and a share of its scenes' size; doubled whenever it is tried again."""
+    return lambda wildcards, attempt: int(
+        2 ** (attempt - 1) * (base + share * scenes_mb(wildcards))
+    )
+
+
+def minutes(base, per_gigabyte):
+    """Minutes for a rule; doubled whenever it is tried again."""
+    return lambda wildcards, attempt: int(
+        2 ** (attempt - 1) * (base + per_gigabyte * scenes_mb(wildcards) / 1000)
+    )

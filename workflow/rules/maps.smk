@@ -16,6 +16,9 @@ rule map:
         f"{RESULTS}/benchmarks/map/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000, 0.1),
+        runtime=minutes(10, 60),
     shell:
         "gibbsite map --features {input.features:q} --model {input.model:q}"
         ' --out-dir "$(dirname {output.code:q})" 2> {log:q}'
@@ -43,6 +46,9 @@ rule spectra:
         f"{RESULTS}/benchmarks/spectra.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000, 0.1),
+        runtime=minutes(10, 10),
     shell:
         "gibbsite spectra --cubes {input.cubes:q} --maps {input.maps:q} --model {input.model:q}"
         ' --out-dir "$(dirname {output.table:q})" 2> {log:q}'
@@ -68,6 +74,9 @@ rule products:
         f"{RESULTS}/benchmarks/products/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000, 0.5),
+        runtime=minutes(10, 20),
     params:
         settings=settings("products"),
     shell:

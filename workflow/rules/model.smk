@@ -1,10 +1,13 @@
 # All scenes at once: chains of the sampler -> one model.
 # Where a step runs does not change its result, so the cluster's settings are resources, which cause no rerun.
 
-# Without a number of threads a chain takes every core, and chains run one after the other.
+# Without a number of threads a chain takes every core, and chains run one after the other. Where others sweep (an
+# existing scheduler, or workers that are Slurm jobs of their own) the step itself needs one.
 FIT_THREADS = (
-    max(1, config["cluster"]["workers"]) * config["cluster"]["threads"]
-    or workflow.cores
+    1
+    if config["cluster"]["kind"] in ("address", "slurm")
+    else max(1, config["cluster"]["workers"]) * config["cluster"]["threads"]
+    or workflow.resource_settings.cores
     or 1
 )
 CHAINS = range(1, config["fit"]["chains"] + 1)
@@ -26,14 +29,17 @@ rule fit:
         "../../environment.yml"
     threads: FIT_THREADS
     resources:
-        cluster=settings("cluster"),
+        mem_mb=memory(1500, 0.2),
+        runtime=minutes(20, 0.1 * config["fit"]["sweeps"]),
+        # Not called `cluster`: the Slurm executor would take it for the name of one.
+        sweeps_on=settings("cluster"),
     params:
         settings=settings("seed", "fit"),
         # Not an output: those of a failed job are deleted.
         checkpoint=f"{RESULTS}/checkpoints/{{chain}}.zarr",
     shell:
         "gibbsite fit --features {input.features:q} --labels {input.labels:q} --chain {wildcards.chain}"
-        " --settings {params.settings:q} --settings {resources.cluster:q} --checkpoint {params.checkpoint:q}"
+        " --settings {params.settings:q} --settings {resources.sweeps_on:q} --checkpoint {params.checkpoint:q}"
         " --out {output:q} 2> {log:q}"
 
 
@@ -52,9 +58,12 @@ rule select:
         "../../environment.yml"
     threads: FIT_THREADS
     resources:
-        cluster=settings("cluster"),
+        mem_mb=memory(1500, 0.2),
+        runtime=minutes(20, 0.2 * config["select"]["polish_sweeps"]),
+        # Not called `cluster`: the Slurm executor would take it for the name of one.
+        sweeps_on=settings("cluster"),
     params:
         settings=settings("seed", "select"),
     shell:
         "gibbsite select --chains {input.chains:q} --features {input.features:q} --labels {input.labels:q}"
-        " --settings {params.settings:q} --settings {resources.cluster:q} --out {output:q} 2> {log:q}"
+        " --settings {params.settings:q} --settings {resources.sweeps_on:q} --out {output:q} 2> {log:q}"

@@ -16,8 +16,13 @@ rule evaluate:
         f"{RESULTS}/logs/evaluate.log",
     benchmark:
         f"{RESULTS}/benchmarks/evaluate.tsv"
+    group:
+        "page"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000, 0.1),
+        runtime=minutes(10, 5),
     shell:
         "gibbsite evaluate --maps {input.maps:q} --truths {input.truths:q} --model {input.model:q}"
         " --out {output:q} 2> {log:q}"
@@ -41,8 +46,13 @@ rule report:
         f"{RESULTS}/logs/report.log",
     benchmark:
         f"{RESULTS}/benchmarks/report.tsv"
+    group:
+        "page"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1500, 0.1),
+        runtime=minutes(20, 5),
     params:
         settings=settings(
             "seed", "ingest", "clean", "features", "labels", "fit", "select", "report"

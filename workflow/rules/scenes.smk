@@ -12,6 +12,9 @@ rule ingest:
         f"{RESULTS}/benchmarks/ingest/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 10),
     params:
         settings=settings("ingest"),
         ddr=lambda wildcards: optional("--ddr", SCENES[wildcards.scene].ddr),
@@ -34,6 +37,9 @@ rule basis:
         f"{RESULTS}/benchmarks/basis.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 20),
     params:
         settings=settings("clean", "features"),
     shell:
@@ -52,6 +58,9 @@ rule features:
         f"{RESULTS}/benchmarks/features/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 20),
     params:
         settings=settings("clean", "features"),
     shell:
@@ -69,8 +78,13 @@ rule labels:
         f"{RESULTS}/logs/labels/{{scene}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/labels/{{scene}}.tsv"
+    group:
+        "known"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000, 0.1),
+        runtime=minutes(10, 5),
     params:
         settings=settings("seed", "labels"),
         shapes=lambda wildcards: optional("--shapes", SCENES[wildcards.scene].labels),
@@ -90,8 +104,13 @@ rule truth:
         f"{RESULTS}/logs/truth/{{scene}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/truth/{{scene}}.tsv"
+    group:
+        "known"
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory(1000, 0.1),
+        runtime=minutes(10, 5),
     params:
         raster=lambda wildcards: optional("--raster", SCENES[wildcards.scene].truth),
     shell:

@@ -46,6 +46,9 @@ if config["simulate"]["folder"]:
             f"{RESULTS}/benchmarks/simulate.tsv"
         conda:
             "../../environment.yml"
+        resources:
+            mem_mb=memory(1000),
+            runtime=minutes(60, 0),
         params:
             settings=settings("seed", "simulate"),
             folder=subpath(output[0], parent=True),

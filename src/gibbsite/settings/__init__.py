@@ -14,8 +14,9 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from gibbsite.errors import SettingsError
+from gibbsite.settings.cluster import Cluster
 from gibbsite.settings.results import Products, Report
-from gibbsite.settings.sampler import Cluster, Fit, Select
+from gibbsite.settings.sampler import Fit, Select
 from gibbsite.settings.scenes import Clean, Features, Ingest, Labels, Simulate
 from gibbsite.settings.section import Section
 

@@ -1,4 +1,4 @@
-"""Settings of the sampler, and of where it runs."""
+"""Settings of the sampler."""
 
 from typing import Annotated, Literal
 
@@ -57,17 +57,3 @@ class Select(Section):
     """From chains to one model."""
 
     polish_sweeps: Count = Field(20, description="Draws with frozen structure that give the probabilities.")
-
-
-class Cluster(Section):
-    """Where sweeps run."""
-
-    kind: Literal["local", "none"] = Field("local", description="An embedded Dask cluster, or this process alone.")
-    workers: Annotated[int, Field(ge=0)] = Field(1, description="Worker processes; 1: threads in this process.")
-    threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads per worker; 0: all cores shared out.")
-    tile_pixels: Annotated[int, Field(ge=256, le=4194304)] = Field(
-        65536, description="Pixels per tile. The result does not depend on it."
-    )
-    checkpoint_seconds: Annotated[float, Field(ge=0.0)] = Field(
-        60.0, description="At least so long from one checkpoint of a chain to the next; 0: after every sweep."
-    )

@@ -92,16 +92,20 @@ def _names(classes: Sequence[Mapping[str, Any]], truths: Sequence[Truth]) -> _Na
 
 def _scene_confusion(map_path: Path, of_scene: Truth, names: _Names) -> NDArray[np.int64]:
     """Confusion matrix of one scene."""
-    code = raster.read_band(map_path)
-    if of_scene.scene != map_path.stem.removesuffix("_class") or of_scene.truth.shape != code.shape:
+    grid = raster.read_grid(map_path)
+    if of_scene.scene != map_path.stem.removesuffix("_class") or of_scene.truth.shape != (grid.height, grid.width):
         raise InputError(
-            f"{map_path}: {code.shape[0]} × {code.shape[1]} pixels stand beside the truth of scene {of_scene.scene!r} "
+            f"{map_path}: {grid.height} × {grid.width} pixels stand beside the truth of scene {of_scene.scene!r} "
             f"with {of_scene.truth.shape[0]} × {of_scene.truth.shape[1]}; give maps and truths in the same order"
         )
-    scored = (of_scene.truth != NO_CLASS) & (code > 0)
-    row = np.array([names.truth.index(name) for name in of_scene.class_names], np.int64)[of_scene.truth[scored]]
-    column = _index(code[scored], [(value, index) for index, value in enumerate(names.code)], map_path)
-    return evaluate.confusion(row, column, (len(names.truth), len(names.predicted)))
+    row_of_class = np.array([names.truth.index(name) for name in of_scene.class_names], np.int64)
+    counts = np.zeros((len(names.truth), len(names.predicted)), np.int64)
+    for start, code in raster.row_blocks(map_path):
+        truth_here = of_scene.truth[start : start + len(code)]
+        scored = (truth_here != NO_CLASS) & (code > 0)
+        column = _index(code[scored], [(value, index) for index, value in enumerate(names.code)], map_path)
+        counts += evaluate.confusion(row_of_class[truth_here[scored]], column, counts.shape)
+    return counts
 
 
 def _index(value: NDArray[Any], places: Sequence[tuple[int, int]], path: Path) -> NDArray[np.int64]:

@@ -96,7 +96,7 @@ def _read_scene(classes: Sequence[Mapping[str, Any]], max_pixels: int, cube_path
             f"{map_path}: found {code.shape[0]} × {code.shape[1]} pixels, the cube {cube_path.name} has "
             f"{cube.sizes['y']} × {cube.sizes['x']}; give cubes and maps in the same order"
         )
-    positions_of(code, classes, str(map_path))
+    positions_of(np.unique(code), classes, str(map_path))
     value, count = np.unique(code[code > 0], return_counts=True)
     n_pixels = dict(zip(value.tolist(), count.tolist(), strict=True))
     view = report.map_view(cube.attrs["scene"], code, probability, raster.read_grid(map_path), max_pixels)

@@ -1,0 +1,65 @@
+"""Asking a worker to do something, and noticing when it is gone.
+
+The client asks workers, and a worker asks those that report to it, in the same way. Whoever waits for an answer knocks
+now and then: the event loop of a worker answers at once, however long its kernels take, unless the worker is dead,
+stopped or cut off. So a pass may take any time, and silence may not.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from gibbsite.errors import GibbsiteError
+
+Connect = Callable[[str], Any]
+"""Address of a worker -> what speaks to it: the pool of connections of a Dask client or worker."""
+
+OPERATION = "gibbsite"
+"""Name of our messages among those of Dask."""
+
+
+class Lost(Exception):
+    """A worker is gone, or as good as gone."""
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(address, why)
+        self.address, self.why = address, why
+
+
+async def ask(connect: Connect, address: str, silence: float, function: str, *args: Any) -> Any:
+    """What the resident of a worker answers; Lost when it is silent for so many seconds."""
+    from distributed.protocol import to_serialize
+
+    words = [to_serialize(arg) for arg in args]
+    answer = (await watched(connect, address, silence, OPERATION, function=function, args=words))["answer"]
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+async def watched(connect: Connect, address: str, silence: float, operation: str, **message: Any) -> Any:
+    """The reply of a worker to a message of Dask's own kind."""
+    call = asyncio.ensure_future(getattr(connect(address), operation)(**message))
+    try:
+        while not (await asyncio.wait({call}, timeout=silence / 2))[0]:
+            await asyncio.wait_for(connect(address).echo(), silence / 2)
+        return call.result()
+    except TimeoutError as error:
+        raise Lost(address, f"silent for {silence:g} s") from error
+    except OSError as error:
+        raise Lost(address, str(error) or type(error).__name__) from error
+    finally:
+        call.cancel()
+
+
+async def run(connect: Connect, address: str, silence: float, function: Callable[..., Any]) -> Any:
+    """What a function of this package returns on a worker, which may have another version of it, or none."""
+    from distributed.core import clean_exception
+    from distributed.protocol.pickle import dumps
+
+    message = {"function": dumps(function), "args": dumps(()), "kwargs": dumps({}), "wait": True}
+    reply = await watched(connect, address, silence, "run", **message)
+    if reply["status"] != "OK":
+        error = clean_exception(**reply)[1]
+        raise GibbsiteError(f"worker {address} cannot run gibbsite ({error}); install the same version there")
+    return reply["result"]

@@ -1,0 +1,222 @@
+"""Clusters of every kind, and a client of theirs: embedded, existing, or started as Slurm jobs."""
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from gibbsite.errors import GibbsiteError, InputError
+from gibbsite.settings import Cluster
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 10.0
+"""In which a scheduler answers, if there is one."""
+
+ASK_SECONDS = 5.0
+"""From one request for missing Slurm jobs to the next."""
+
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+"""Workers are parallel over tiles; libraries below them are not."""
+
+
+@contextmanager
+def connected(settings: Cluster) -> Iterator[Any]:
+    """A Dask client of the cluster that the settings ask for; what was started for it ends with the block."""
+    # Imported here: steps without a cluster start faster.
+    import distributed  # noqa: F401
+
+    # distributed sets its loggers to INFO when imported; a death is told of here, in one line.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # Workers that are killed leave semaphores, of which Python would tell the user after the last line.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
+    os.environ.update(ONE_THREAD)
+    kinds = {"local": _local, "address": _existing, "slurm": _slurm}
+    with kinds[settings.kind](settings) as client:
+        if link := client.dashboard_link:
+            log.info("dashboard: %s", link)
+        yield client
+
+
+@contextmanager
+def _local(settings: Cluster) -> Iterator[Any]:
+    """Workers of this machine."""
+    from distributed import Client, LocalCluster
+
+    n_workers = max(1, settings.workers)
+    n_threads = settings.threads or max(1, len(os.sched_getaffinity(0)) // n_workers)
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=n_threads,
+            # One worker lives in this process: numba releases the GIL, and nothing is serialised.
+            processes=n_workers > 1,
+            host="127.0.0.1" if n_workers > 1 else None,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        log.info("cluster: %d worker(s) x %d thread(s)", n_workers, n_threads)
+        try:
+            yield client
+        except KeyboardInterrupt:
+            # Closing waits for workers to end their pass, which may take long.
+            if n_workers > 1:
+                cluster.sync(_end_workers, cluster)
+            raise
+
+
+async def _end_workers(cluster: Any) -> None:
+    await asyncio.gather(*(nanny.close(timeout=0.5) for nanny in cluster.workers.values()))
+
+
+@contextmanager
+def _existing(settings: Cluster) -> Iterator[Any]:
+    """Workers that somebody started, by the address of their scheduler."""
+    from distributed import Client
+
+    address = scheduler_address(settings.address or "")
+    _probe(address)
+    try:
+        client = Client(address, security=_security(settings), timeout=CONNECT_SECONDS)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        # The reason stands behind what Dask made of it.
+        why = error.__cause__ or error
+        if settings.tls.ca is not None:
+            raise GibbsiteError(
+                f"{address}: no TLS connection ({why}); check that cluster.tls.ca signed the scheduler's certificate "
+                "and cluster.tls.cert, and that the scheduler speaks TLS"
+            ) from error
+        raise GibbsiteError(
+            f"{address}: something answers, but not as a Dask scheduler of this version without TLS ({why}); if it "
+            "wants TLS, give cluster.tls and an address with tls://"
+        ) from error
+    with client:
+        log.info("cluster: scheduler at %s", address)
+        yield client
+
+
+def scheduler_address(where: str) -> str:
+    """The address itself, or that in a scheduler file."""
+    if "://" in where:
+        return where
+    try:
+        return str(json.loads(Path(where).read_text(encoding="utf-8"))["address"])
+    except OSError as error:
+        raise InputError(
+            f"{where}: cannot read the scheduler file ({error.strerror}); give cluster.address as tcp://host:port, or "
+            "the file that `dask scheduler --scheduler-file` wrote"
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{where}: no scheduler file: expected JSON with an address") from None
+
+
+def _probe(address: str) -> None:
+    """Refuse an address at which nothing listens; Dask would try for long."""
+    found = urlsplit(address)
+    try:
+        host, port = found.hostname, found.port
+    except ValueError:
+        host, port = None, None
+    if found.scheme not in ("tcp", "tls") or not host or not port:
+        raise InputError(f"cluster.address is {address!r}; expected tcp://host:port or tls://host:port")
+    try:
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise GibbsiteError(
+            f"{address}: no scheduler there ({error.strerror or error}); start one with `dask scheduler`, or mend "
+            "cluster.address"
+        ) from None
+
+
+@contextmanager
+def _slurm(settings: Cluster) -> Iterator[Any]:
+    """Workers that are Slurm jobs of our own, one job each."""
+    from dask_jobqueue import SLURMCluster
+    from distributed import Client
+
+    n_jobs, n_threads = max(1, settings.workers), max(1, settings.threads)
+    asked = settings.slurm
+    with (
+        SLURMCluster(
+            queue=asked.queue,
+            account=asked.account,
+            walltime=asked.walltime,
+            memory=asked.memory,
+            cores=n_threads,
+            processes=1,
+            interface=asked.interface,
+            job_name="gibbsite-worker",
+            job_extra_directives=list(asked.directives),
+            job_script_prologue=[f"export {name}={value}" for name, value in _worker_environment().items()],
+            log_directory=asked.logs,
+            local_directory=asked.scratch,
+            security=_security(settings),
+            scheduler_options={"dashboard_address": ":0"},
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        _try_job(cluster.job_script())
+        log.info("cluster: %d Slurm job(s) x %d thread(s) asked for", n_jobs, n_threads)
+        with _asking_again(client, lambda: cluster.scale(n_jobs)):
+            yield client
+
+
+def _try_job(script: str) -> None:
+    """Let Slurm judge the job without running it: a wrong partition or too much memory is told here and now."""
+    try:
+        verdict = subprocess.run(
+            ["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GibbsiteError(f"Slurm does not answer ({error}); cluster.kind: slurm needs a host with sbatch") from None
+    if verdict.returncode:
+        raise GibbsiteError(f"Slurm refuses a worker's job ({verdict.stderr.strip()}); mend cluster.slurm")
+
+
+@contextmanager
+def _asking_again(client: Any, ask: Callable[[], Any]) -> Iterator[None]:
+    """Ask for the jobs now and every few seconds: those that ended (time limit, scancel, a dead node) come anew."""
+    from tornado.ioloop import PeriodicCallback
+
+    ask()
+    again = PeriodicCallback(ask, 1000.0 * ASK_SECONDS)
+    client.loop.add_callback(again.start)
+    try:
+        yield
+    finally:
+        client.loop.add_callback(again.stop)
+
+
+def _worker_environment() -> dict[str, str]:
+    """Variables of a worker's job. Kernels are compiled once: their cache is that of this process."""
+    cache = os.environ.get("NUMBA_CACHE_DIR")
+    return ONE_THREAD | ({"NUMBA_CACHE_DIR": os.path.abspath(cache)} if cache else {})
+
+
+def _security(settings: Cluster) -> Any:
+    """The certificates to show and to trust; None without TLS."""
+    from distributed import Security
+
+    tls = settings.tls
+    if tls.ca is None:
+        return None
+    return Security(
+        tls_ca_file=tls.ca,
+        tls_client_cert=tls.cert,
+        tls_client_key=tls.key,
+        tls_scheduler_cert=tls.cert,
+        tls_scheduler_key=tls.key,
+        tls_worker_cert=tls.cert,
+        tls_worker_key=tls.key,
+        require_encryption=True,
+    )

@@ -1,0 +1,149 @@
+"""What lives on a worker: its tiles, and who reports to it."""
+
+import asyncio
+import functools
+import operator
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from gibbsite.cluster.calls import OPERATION, Lost, ask
+from gibbsite.cluster.ownership import Range
+from gibbsite.cluster.timing import Sum
+from gibbsite.cluster.warming import processor, warm
+from gibbsite.errors import GibbsiteError
+from gibbsite.tiles import Task, Tile, tally
+
+ReadTile = Callable[[int, int], Tile]
+
+LEASE_SECONDS = 1800.0
+"""Tiles that nobody asked for so long are let go: their client was killed, and the worker may outlive it."""
+
+
+class TileHolder:
+    """Tiles, read once and kept, and the threads that tally them."""
+
+    def __init__(self, n_threads: int) -> None:
+        self._threads = ThreadPoolExecutor(n_threads)
+        self._tiles: dict[Range, Tile] = {}
+
+    def hold(self, read: ReadTile, ranges: Iterable[Range]) -> None:
+        """Hold these tiles and no others; those held already are not read again."""
+        wanted = list(ranges)
+        kept = {one: self._tiles[one] for one in wanted if one in self._tiles}
+        # First let go, then read: a worker must not need room for both.
+        self._tiles = kept
+        missing = [one for one in wanted if one not in kept]
+        found = list(self._threads.map(lambda one: read(*one).laid_out(), missing))
+        self._tiles = kept | dict(zip(missing, found, strict=True))
+
+    def tally(self, task: Task) -> Sum:
+        """The sum of the tiles' answers."""
+        begun = time.perf_counter()
+        tiles = list(self._tiles.values())
+        # Added up as they come: answers of many tiles at once would need room.
+        answers = self._threads.map(lambda tile: tally(tile, task), tiles)
+        answer = functools.reduce(operator.add, answers) if tiles else None
+        return Sum(answer, sum(len(tile.feature) for tile in tiles), time.perf_counter() - begun)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one worker is told when tiles are dealt out."""
+
+    deal: int
+    """Number of the deal. Tasks name it, so that a message that comes late does no harm."""
+    ranges: tuple[Range, ...]
+    """Tiles of this worker."""
+    reporters: tuple[str, ...]
+    """Addresses of the workers whose answers it adds to its own."""
+    n_threads: int
+    silence: float
+    """Seconds of silence after which one of them counts as lost."""
+
+
+class Resident:
+    """One client's tiles on this worker."""
+
+    def __init__(self, worker: Any, token: str) -> None:
+        self._worker, self._token = worker, token
+        self._share: Share | None = None
+        self._newest = 0
+        self._holder: TileHolder | None = None
+        self._lease: asyncio.TimerHandle | None = None
+        self._turn = asyncio.Lock()
+
+    async def hold(self, read: ReadTile, share: Share) -> None:
+        """Take over a share of the tiles."""
+        self._renew()
+        async with self._turn:
+            if share.deal <= self._newest:
+                return
+            self._share, self._newest = None, share.deal
+            self._holder = self._holder or TileHolder(share.n_threads)
+            try:
+                await asyncio.to_thread(self._holder.hold, read, share.ranges)
+            except (GibbsiteError, OSError) as error:
+                raise GibbsiteError(
+                    f"worker {self._worker.address} cannot read its pixels ({error}); the results must lie on a file "
+                    "system that all workers see under the same path"
+                ) from None
+            self._share = share
+
+    async def tally(self, deal: int, task: Task) -> Sum:
+        """The sum of this worker's tiles and of those that report to it."""
+        self._renew()
+        share, holder = self._share, self._holder
+        if share is None or holder is None or share.deal != deal:
+            raise Lost(self._worker.address, "no longer holds its tiles")
+        asked = [ask(self._worker.rpc, one, share.silence, "tally", self._token, deal, task) for one in share.reporters]
+        sums = await asyncio.gather(asyncio.to_thread(holder.tally, task), *asked)
+        return functools.reduce(operator.add, sums)
+
+    async def warm(self) -> None:
+        """Fill the cache of compiled kernels."""
+        await asyncio.to_thread(warm)
+
+    def _renew(self) -> None:
+        if self._lease is not None:
+            self._lease.cancel()
+        self._lease = asyncio.get_running_loop().call_later(LEASE_SECONDS, self.leave)
+
+    def leave(self) -> None:
+        """Let everything go."""
+        if self._lease is not None:
+            self._lease.cancel()
+        residents(self._worker).pop(self._token, None)
+
+
+def residents(worker: Any) -> dict[str, Resident]:
+    """The residents of a worker by the token of their client."""
+    return vars(worker).setdefault("gibbsite_residents", {})
+
+
+def move_in(dask_worker: Any) -> str:
+    """From now on this worker understands our messages; the kind of its processor."""
+
+    async def answer(function: str, args: list[Any]) -> dict[str, Any]:
+        return await _answer(dask_worker, function, *args)
+
+    dask_worker.handlers[OPERATION] = answer
+    return processor()
+
+
+async def _answer(worker: Any, function: str, token: str, *args: Any) -> dict[str, Any]:
+    """What the resident says. Errors travel as values: Dask would tell of those that are raised."""
+    from distributed.protocol import to_serialize
+
+    homes = residents(worker)
+    try:
+        if function == "leave":
+            if token in homes:
+                homes[token].leave()
+            return {"answer": None}
+        resident = homes.setdefault(token, Resident(worker, token))
+        return {"answer": to_serialize(await getattr(resident, function)(*args))}
+    except Exception as error:
+        return {"answer": to_serialize(error)}
