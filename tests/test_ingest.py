@@ -376,3 +376,27 @@ def test_a_truncated_image_is_refused(tmp_path: Path) -> None:
 def test_bands_of_one_wavelength_are_refused(tmp_path: Path) -> None:
     header = write_envi(tmp_path, "twice", np.full((3, 4, 2), 0.2), wavelength="{900, 900}")
     refused(header, "two bands have the same wavelength")
+
+
+def test_the_cube_keeps_the_wavelengths_of_every_detector_column(tmp_path: Path) -> None:
+    cube = ingest_cube(write_trr3(tmp_path), None, write_wa(tmp_path))
+    by_column = cube["column_wavelength"].values
+    rows = np.array(L_ROWS)[::-1]
+    expected = (3943.0 - 6.6 * rows + 5 + np.abs(np.arange(12)[:, None] - 5.2)) / 1000
+    expected[:, -1], expected[[0, -1]] = np.nan, np.nan
+    np.testing.assert_allclose(by_column, expected, atol=1e-6)
+    np.testing.assert_array_equal(by_column[5, :-1], cube["wavelength"].values[:-1])
+    assert "column_wavelength" not in ingest_cube(write_trr3(tmp_path), out=tmp_path / "plain.zarr").variables
+
+
+def test_the_smile_of_the_real_record_reaches_the_cube(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "crism"
+    record = folder / "cdr/CDR410803692813_WA0300000L_3.LBL"
+    cube = ingest_cube(folder / "trr3/frt0001458f_01_if156l_trr3.lbl", None, record, out=tmp_path / "real.zarr")
+    by_column = cube["column_wavelength"].values
+    assert by_column.shape == (64, 438)
+    assert np.flatnonzero(np.isnan(by_column).all(axis=1)).tolist() == [0, 1, 2, 63]
+    known = by_column[np.isfinite(by_column[:, 5])]
+    assert (np.diff(known[:, :-1], axis=1) > 0).all()
+    smile = (known.max(axis=0) - known.min(axis=0))[:-1] * 1000
+    assert 5 < np.median(smile) < 20, "CRISM.md: about 10 nm over L"

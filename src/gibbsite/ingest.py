@@ -64,6 +64,11 @@ def write_cube(observation: Observation, out: Path, settings: Ingest) -> Summary
     with store.create(out, "cube", scene=out.stem, grid=observation.grid.to_json(), provenance=provenance) as group:
         store.add_array(group, "wavelength", ("band",), wavelength, attributes={"units": "µm"})
         store.add_array(group, "good_band", ("band",), good[order])
+        if observation.column_wavelength is not None:
+            by_column = observation.column_wavelength[:, order]
+            store.add_array(
+                group, "column_wavelength", ("detector_column", "band"), by_column, attributes={"units": "µm"}
+            )
         _create_planes(group, observation)
         for lines in _blocks(observation):
             n_valid += _write_block(group, observation, lines, (order, good[order]), settings)

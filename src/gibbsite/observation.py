@@ -43,6 +43,8 @@ class Observation:
     """Incidence, latitude and longitude."""
     column: NDArray[Any] | None = None
     """Detector column (line, sample) as stored; None when unknown."""
+    column_wavelength: NDArray[np.float64] | None = None
+    """µm (sample, band) of every detector column, NaN unknown; None without a WA record."""
     remarks: tuple[str, ...] = ()
     """What the user should know."""
 
@@ -115,6 +117,7 @@ def _open_trr3(
         files=tuple(files),
         geometry=geometry,
         column=np.broadcast_to(np.arange(samples, dtype=np.int16), (lines, samples)),
+        column_wavelength=bands.by_column,
         remarks=tuple(remarks),
     )
 
