@@ -184,7 +184,7 @@ SAMPLER = {
 }
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
-    *("pds", "envi", "image", "ddr", "wavelength", "observation", "ingest", "mars"),
+    *("pds", "envi", "image", "ddr", "wavelength", "volcano", "observation", "ingest", "mars"),
     *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
     *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
 }

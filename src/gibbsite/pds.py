@@ -106,6 +106,9 @@ def image_file(label: Label) -> ImageFile:
         raise InputError(f"{source}: names the image {name}, which is not beside it; put both in one folder")
     layout = Layout(*image_shape(label), dtype="<f4", interleave=_interleave(label), offset=offset)
     n_rows, rows_offset = _row_table(label, layout)
+    if n_rows and rows_offset < layout.end and (rows_offset - offset) * layout.lines == layout.end - offset:
+        # Labels of volcano scans count the records of the first line only; the table stands behind the last.
+        rows_offset = layout.end
     expected, record_bytes = layout.end, 1
     if "FILE_RECORDS" in label.file:
         record_bytes = _count(label.file, "RECORD_BYTES", source)
