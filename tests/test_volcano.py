@@ -8,6 +8,8 @@ import pytest
 from archive_files import FILL, L_ROWS, write_pds, write_wa
 from gibbsite import crism, volcano
 from gibbsite.errors import InputError
+from gibbsite.settings import Simulate
+from gibbsite.simulate.observation import write_observation
 
 
 def write_adr(folder: Path, samples: int = 20, product: str = "ADR10000000000_061C4_VS00L_8", lines: int = 3) -> Path:
@@ -79,3 +81,20 @@ def test_records_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         volcano.read_volcano_scan(tmp_path / "absent.img")
     with pytest.raises(InputError, match="2 lines and 438 detector rows, expected 3 lines"):
         volcano.read_volcano_scan(write_adr(tmp_path, lines=2, product="ADR10000000000_061C4_VS10L_8"))
+
+
+@pytest.mark.parametrize("binning", [5, 10])
+def test_the_simulated_record_is_read_like_the_real_one(tmp_path: Path, shared_data: Path, binning: int) -> None:
+    write_observation(Simulate(lines=24, binning=binning), 7, tmp_path)
+    ours = volcano.read_volcano_scan(tmp_path / f"adr10000000000_00000_vs{2 if binning == 5 else 3}0l_8.lbl")
+    real = volcano.read_volcano_scan(shared_data / "crism/cdr/ADR10000000000_061C4_VS00L_8.LBL")
+    n_columns = 640 // binning
+    fitted = volcano.fit_to_cube(real, ours.wavelength, n_columns)
+    assert ours.transmission.shape == fitted.transmission.shape
+    middle = ours.transmission[n_columns // 2]
+    assert np.flatnonzero(np.isnan(middle)).tolist() == [0, 1, 435, 436, 437]
+    assert np.isnan(fitted.transmission[n_columns // 2])[np.isnan(middle)].all()
+    window = (ours.wavelength > 1.9) & (ours.wavelength < 2.1)
+    assert ours.wavelength[window][middle[window].argmin()] == pytest.approx(2.007, abs=0.007)
+    assert 0.5 < middle[window].min() < 0.9
+    assert np.nanmax(np.abs(ours.artefact)) < np.nanmax(np.abs(real.artefact))
