@@ -20,10 +20,14 @@ from gibbsite.steps import features as features_step
 from handmade_cubes import Cube
 
 
-def learn(spectra: np.ndarray, n_features: int) -> features.Basis:
+def learn(spectra: np.ndarray, n_features: int | str, method: str = "pca") -> features.Basis:
     within = features.fences(spectra)
     wavelength = np.linspace(1.0, 2.6, spectra.shape[1])
-    return features.fit_basis(features.band_sums(spectra, within), within, wavelength, n_features)
+    pixel = np.arange(len(spectra))
+    noise = features.noise_sums(spectra, pixel, len(spectra), within)
+    return features.fit_basis(
+        features.Learnt(features.band_sums(spectra, within), noise, within, wavelength), n_features, method
+    )
 
 
 def flat(seed: int = 5, **shape: int) -> np.ndarray:
@@ -31,8 +35,11 @@ def flat(seed: int = 5, **shape: int) -> np.ndarray:
     return cube.reshape(-1, cube.shape[-1])
 
 
+PLAIN = {"destripe": False, "incidence": False, "despike": False, "despike_columns": False, "smile": False}
+
+
 def settings(**sections: dict) -> Settings:
-    plain = {"features": {"n_features": 4}, "clean": {"destripe": False, "incidence": False}}
+    plain = {"features": {"n_features": 4}, "clean": PLAIN}
     return validate({name: plain.get(name, {}) | sections.get(name, {}) for name in plain | sections}, "test")
 
 
@@ -57,7 +64,8 @@ def test_features_equal_whitened_pca_of_sklearn_up_to_sign():
     spectra = np.clip(spectra, within.low, within.high)
     standard = (spectra - spectra.mean(axis=0)) / spectra.std(axis=0)
     oracle = PCA(5, svd_solver="full").fit(standard)
-    basis = features.fit_basis(features.band_sums(spectra, within), within, np.arange(14.0), 5)
+    learnt = features.Learnt(features.band_sums(spectra, within), features.no_sums(14), within, np.arange(14.0))
+    basis = features.fit_basis(learnt, 5)
     theirs = oracle.transform(standard) / np.sqrt(oracle.explained_variance_ * (len(spectra) - 1) / len(spectra))
     ours = features.project(spectra, basis)
     theirs *= np.sign((ours * theirs).sum(axis=0))

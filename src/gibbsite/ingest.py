@@ -93,6 +93,13 @@ def find_good_bands(observation: Observation, settings: Ingest) -> NDArray[np.bo
         inside = _in_range(stored, observation, settings) & ~missing
         measured += np.count_nonzero(~missing, axis=(0, 1))
         usable += np.count_nonzero(inside, axis=(0, 1))
+    return judge_bands(observation, measured, usable, settings)
+
+
+def judge_bands(
+    observation: Observation, measured: NDArray[np.int64], usable: NDArray[np.int64], settings: Ingest
+) -> NDArray[np.bool_]:
+    """Whether each band is fit for use, given how many of its values were measured, and how many of these are in range."""
     if not measured.any():
         raise InputError(f"{observation.files[0]}: every pixel is fill, so there is nothing to map; check the product")
     covered = observation.listed_good & (measured >= max(1.0, _LEAST_COVERED * measured.max()))
