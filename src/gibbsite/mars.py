@@ -64,3 +64,15 @@ def _own_degrees(crs: CRS) -> CRS:
             "latitude is meant; save the layer in the scene's own system, or on a sphere (IAU_2015:49900)"
         )
     return CRS.from_dict({"proj": "longlat", "R": radius, "no_defs": True})
+
+
+def check_axes(system: object, what: str, must_be_mars: bool) -> None:
+    """Nothing, when the coordinate system counts east and north, and is of Mars if it must be; else an InputError."""
+    if must_be_mars:
+        coordinate_system(system, what)
+        return
+    crs = CRS.from_user_input(system)
+    if any(axis.direction == "west" for axis in crs.axis_info):
+        raise InputError(
+            f"{what} has the coordinate system {crs.name!r}, which counts west; save it in one counting east"
+        )
