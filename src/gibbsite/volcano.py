@@ -74,8 +74,8 @@ def read_volcano_scan(given: Path) -> VolcanoScan:
 def fit_to_cube(scan: VolcanoScan, wavelength: Floats, n_columns: int) -> VolcanoScan:
     """The record on the bands (`wavelength`, µm) and the `n_columns` detector columns of a cube.
 
-    Bands are matched by wavelength, those without a match are NaN. Columns of a finer record are averaged, NaN where one
-    of them has fill, as the detector's own binning does.
+    Bands are matched by wavelength, those without a match are NaN. Columns of a finer record are averaged, NaN where
+    one of them has fill, as the detector's own binning does.
     """
     n_fine = scan.transmission.shape[0]
     if n_fine % n_columns:

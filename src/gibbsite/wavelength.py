@@ -40,6 +40,19 @@ def of_trr3(label: pds.Label, cube: pds.ImageFile, sensor: str, given: Path | No
     return _from_record(image.locate(record), label, cube, sensor)
 
 
+def of_rows(label: pds.Label, file: pds.ImageFile, sensor: str, rows_of: str) -> Wavelengths | None:
+    """Wavelengths of an image with detector rows behind it: a `cube`, or a calibration `record` (nominal).
+
+    None, when the record has no rows, or is of a sensor that has no nominal wavelengths.
+    """
+    if rows_of == "cube":
+        return of_trr3(label, file, sensor, None)
+    row = pds.row_numbers(file)
+    if row is None or sensor not in ("L", "S"):
+        return None
+    return Wavelengths(crism.nominal_wavelength(sensor, row), "nominal")
+
+
 def _detector_rows(label: pds.Label, cube: pds.ImageFile, sensor: str) -> NDArray[np.int64]:
     """Detector row of each band: from the table behind the image, else those of a hyperspectral image."""
     row = pds.row_numbers(cube)
