@@ -46,7 +46,7 @@ def settings(**sections: dict) -> Settings:
 def run_both(folder: Path, cubes: list[Path], chosen: Settings) -> tuple[Path, Path]:
     basis, out = folder / "basis.zarr", folder / "features.zarr"
     basis_step.run(argparse.Namespace(cubes=cubes, out=basis), chosen)
-    features_step.run(argparse.Namespace(cube=cubes[0], basis=basis, out=out), chosen)
+    features_step.run(argparse.Namespace(cube=cubes[0], basis=basis, out=out, quick_look=None), chosen)
     return basis, out
 
 
@@ -302,7 +302,7 @@ def test_incidence_and_stripes_are_taken_out(tmp_path):
 
     def features_of(cube: Path, **clean: bool) -> np.ndarray:
         out = tmp_path / "features.zarr"
-        features_step.run(argparse.Namespace(cube=cube, basis=basis, out=out), settings(clean=clean))
+        features_step.run(argparse.Namespace(cube=cube, basis=basis, out=out, quick_look=None), settings(clean=clean))
         return arrays_of(out, "features")["feature"].reshape(height, width, 4) * 2.0**-10
 
     truth = features_of(first)
@@ -339,7 +339,7 @@ def test_scenes_of_other_bands_are_refused_naming_both(tmp_path):
     run_both(tmp_path, cubes[:1], settings())
     with pytest.raises(InputError, match=r"b\.zarr: .* of .*basis\.zarr"):
         features_step.run(
-            argparse.Namespace(cube=cubes[1], basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr"),
+            argparse.Namespace(cube=cubes[1], basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr", quick_look=None),
             settings(),
         )
 
@@ -360,7 +360,8 @@ def test_a_scene_without_usable_pixels_is_refused_and_leaves_nothing(tmp_path):
     basis_step.run(argparse.Namespace(cubes=[good], out=tmp_path / "basis.zarr"), chosen)
     with pytest.raises(InputError, match=r"b\.zarr: no usable pixel"):
         features_step.run(
-            argparse.Namespace(cube=empty, basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr"), chosen
+            argparse.Namespace(cube=empty, basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr", quick_look=None),
+            chosen,
         )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.zarr", "b.zarr", "basis.zarr"]
 
@@ -379,7 +380,9 @@ def test_clipped_share_counts_values_beyond_the_range(tmp_path):
     steeper = features.Basis(**{**vars(steep), "axes": steep.axes * 64.0})
     feature_store.write_basis(tmp_path / "steep.zarr", steeper)
     out = tmp_path / "f.zarr"
-    features_step.run(argparse.Namespace(cube=cube, basis=tmp_path / "steep.zarr", out=out), settings())
+    features_step.run(
+        argparse.Namespace(cube=cube, basis=tmp_path / "steep.zarr", out=out, quick_look=None), settings()
+    )
     stored = arrays_of(out, "features")["feature"]
     share = store.read(out, "features").attrs["clipped_share"]
     assert 0.3 < share < 0.9

@@ -176,7 +176,7 @@ FLOOR = {"__init__", "errors", "settings"}
 """What every module may import."""
 MATHS = {
     *("statistics", "niw", "kernels", "features", "streams", "diagnostics"),
-    *("clean", "crism", "evaluate", "palette", "spectra"),
+    *("clean", "crism", "evaluate", "palette", "spectra", "threads"),
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),
@@ -186,7 +186,21 @@ EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
     *("pds", "envi", "geotiff", "tile", "bands", "image", "ddr", "wavelength", "volcano"),
     *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
-    *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
+    *(
+        "sources",
+        "corrections",
+        "quicklook",
+        "cleaned",
+        "feature_store",
+        "labels",
+        "shapes",
+        "truth",
+        "pixels",
+        "chain",
+        "checkpoint",
+        "model",
+        "classifier",
+    ),
     *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}

@@ -17,7 +17,7 @@ from gibbsite.settings import Clean, Settings
 from gibbsite.sources import Source
 
 _MARGIN = 2
-"""Bands beyond either end that are read too where columns are resampled: a column's own bands lie up to 1.5 bands off."""
+"""Bands beyond either end that are read too where columns are resampled: a column's own lie up to 1.5 bands off."""
 
 
 class Spikes(NamedTuple):
@@ -76,7 +76,9 @@ def plan(source: Source, settings: Settings) -> Corrections:
         spikes=Spikes(windows, np.float32(chosen.despike_sigma), chosen.despike_columns) if finds_spikes else None,
         ratio=(chosen.ratio_lines, chosen.ratio_pixels) if chosen.ratio else None,
         # Smoothing needs the neighbours of the bands that are kept, too.
-        smile=None if by_column is None else resampling(by_column[:, band], wavelength[slice(None) if chosen.smooth else kept]),
+        smile=None
+        if by_column is None
+        else resampling(by_column[:, band], wavelength[slice(None) if chosen.smooth else kept]),
         smoothing=smoothing(wavelength, kept, chosen.smooth, chosen.smooth_order) if chosen.smooth else None,
     )
 
@@ -122,7 +124,7 @@ def _air(source: Source, band: NDArray[np.intp], chosen: Clean) -> Air | None:
         return None
     if not (source.valid & (source.column >= 0)).any():
         raise InputError(
-            f"{source.path}: clean.atmosphere needs the detector column of each pixel, and none is known; set it to null"
+            f"{source.path}: clean.atmosphere needs the detector column of each pixel, and none is known; make it null"
         )
     assert chosen.volcano_scan is not None, "the settings were checked"
     n_columns = source.grid.width if source.grid.transform is None else int(source.column.max()) + 1

@@ -122,12 +122,19 @@ def _whole_chunks(blocks: Iterable[FeatureBlock]) -> Iterator[FeatureBlock]:
 
 
 def _join(blocks: list[FeatureBlock]) -> FeatureBlock:
-    parts = [np.concatenate(part) for part in list(zip(*blocks, strict=True))[:-1]]
-    return FeatureBlock(*parts, n_clipped=sum(block.n_clipped for block in blocks))
+    return FeatureBlock(
+        pixel=np.concatenate([block.pixel for block in blocks]),
+        feature=np.concatenate([block.feature for block in blocks]),
+        error=np.concatenate([block.error for block in blocks]),
+        n_despiked=np.concatenate([block.n_despiked for block in blocks]),
+        n_clipped=sum(block.n_clipped for block in blocks),
+    )
 
 
-def _cut(block: FeatureBlock, pixels: slice) -> FeatureBlock:
-    return FeatureBlock(*(part[pixels] for part in block[:-1]), n_clipped=block.n_clipped)
+def _cut(block: FeatureBlock, some: slice) -> FeatureBlock:
+    return FeatureBlock(
+        block.pixel[some], block.feature[some], block.error[some], block.n_despiked[some], block.n_clipped
+    )
 
 
 def _growing(group: zarr.Group, name: str, dims: tuple[str, ...], shape: tuple[int, ...], dtype: str) -> zarr.Array:

@@ -167,15 +167,15 @@ def fit_basis(learnt: Learnt, n_features: int | Literal["auto"], method: str = "
     """The basis of the leading components of the standardised bands, whitened.
 
     `pca` takes components by variance, `mnf` by the share of noise in their variance, least first (Green et al. 1988,
-    IEEE Trans. Geosci. Remote Sens. 26, 65-74). `auto` takes the leading ones that noise makes up less than half of. Each
-    axis points where its largest loading is positive, so the same spectra always give the same signs.
+    IEEE Trans. Geosci. Remote Sens. 26, 65-74). `auto` takes the leading ones that noise makes up less than half of.
+    Each axis points where its largest loading is positive, so the same spectra always give the same signs.
     """
     sums, within = learnt.sums, learnt.within
     _check_counts(sums, 1 if n_features == "auto" else n_features)
     if learnt.noise.n < 2 and (method == "mnf" or n_features == "auto"):
         raise InputError(
-            f"found {learnt.noise.n} pairs of neighbouring usable pixels, expected at least 2 to tell noise from signal; "
-            "set features.method to pca and features.n_features to a number"
+            f"found {learnt.noise.n} pairs of neighbouring usable pixels, expected at least 2 to tell noise from "
+            "signal; set features.method to pca and features.n_features to a number"
         )
     covariance = _covariance(sums)
     # A band that stays in one cell has variance 0, and must not get a scale from rounding.

@@ -93,13 +93,14 @@ def find_good_bands(product: Product, settings: Ingest) -> NDArray[np.bool_]:
         inside = _in_range(stored, product, settings) & ~missing
         measured += np.count_nonzero(~missing, axis=(0, 1))
         usable += np.count_nonzero(inside, axis=(0, 1))
-    return judge_bands(observation, measured, usable, settings)
+    return judge_bands(product, measured, usable, settings)
 
 
 def judge_bands(
-    observation: Observation, measured: NDArray[np.int64], usable: NDArray[np.int64], settings: Ingest
+    product: Product, measured: NDArray[np.int64], usable: NDArray[np.int64], settings: Ingest
 ) -> NDArray[np.bool_]:
-    """Whether each band is fit for use, given how many of its values were measured, and how many of these are in range."""
+    """Whether each band is fit for use, given how many of its values were measured and how many of these are in
+    range."""
     if not measured.any():
         raise InputError(f"{product.files[0]}: every pixel is fill, so there is nothing to map; check the product")
     covered = product.listed_good & (measured >= max(1.0, _LEAST_COVERED * measured.max()))

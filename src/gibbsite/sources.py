@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gibbsite import kernels, scene
 from gibbsite.errors import InputError
 from gibbsite.ingest import judge_bands
-from gibbsite.observation import Observation
+from gibbsite.product import Product
 from gibbsite.scene import Grid
 from gibbsite.settings import Ingest
 from gibbsite.threads import in_order
@@ -49,7 +49,8 @@ class Source:
     chunk_lines: int
     """Lines that are read together at no extra cost."""
     read: Callable[[slice, NDArray[np.intp]], Lines]
-    """(line, band, sample) I/F of some lines and bands; NaN where there is no value, and in pixels that are not valid."""
+    """(line, band, sample) I/F of some lines and bands; NaN where there is no value, and in pixels that are not
+    valid."""
 
 
 def of_cube(path: Path) -> Source:
@@ -78,25 +79,26 @@ def of_cube(path: Path) -> Source:
     )
 
 
-def of_observation(observation: Observation, settings: Ingest) -> Source:
+def of_observation(product: Product, settings: Ingest) -> Source:
     """The files of an observation, read as `ingest` would, without a store between."""
-    n_lines, n_samples, n_bands = observation.pixels.shape
-    order = np.argsort(observation.wavelength, kind="stable")
-    stored = _Stored(observation, settings)
+    n_lines, n_samples, n_bands = product.shape
+    assert product.wavelength is not None, "an observation has wavelengths"
+    order = np.argsort(product.wavelength, kind="stable")
+    stored = _Stored(product, settings)
     good, valid = stored.survey()
     if not valid.any():
-        raise InputError(f"{observation.files[0]}: no pixel has enough of its good bands; check ingest.max_bad_bands")
+        raise InputError(f"{product.files[0]}: no pixel has enough of its good bands; check ingest.max_bad_bands")
 
     def read(lines: slice, band: NDArray[np.intp]) -> Lines:
         return kernels.take_stored(stored.lines(lines), order[band], stored.limits, stored.fill, valid[lines])
 
-    geometry, by_column = observation.geometry, observation.column_wavelength
-    column = observation.column
+    geometry, by_column = product.geometry, product.column_wavelength
+    column = product.column
     return Source(
-        path=observation.files[0],
-        name=observation.product,
-        grid=observation.grid,
-        wavelength=observation.wavelength[order],
+        path=product.files[0],
+        name=product.name,
+        grid=product.grid,
+        wavelength=product.wavelength[order],
         good_band=good[order],
         valid=valid,
         column=np.full(valid.shape, -1, np.int16) if column is None else np.asarray(column, np.int16),
@@ -110,29 +112,30 @@ def of_observation(observation: Observation, settings: Ingest) -> Source:
 class _Stored:
     """The values of an observation as they are stored."""
 
-    def __init__(self, observation: Observation, settings: Ingest) -> None:
-        if observation.scale != 1.0 or len(observation.fill) > 1:
-            raise InputError(f"{observation.files[0]}: is scaled, or has several fill values; ingest it instead")
-        self.observation, self.settings = observation, settings
+    def __init__(self, product: Product, settings: Ingest) -> None:
+        if product.scale != 1.0 or len(product.fill) > 1 or not isinstance(product.pixels, np.ndarray):
+            raise InputError(f"{product.files[0]}: is no plain image of one fill value; ingest it instead")
+        self.pixels: NDArray[Any] = product.pixels
+        self.product, self.settings = product, settings
         self.limits = np.array(settings.valid_range, np.float32)
-        self.fill = np.float32((*observation.fill, np.nan)[0])
+        self.fill = np.float32((*product.fill, np.nan)[0])
 
     def lines(self, lines: slice) -> NDArray[np.float32]:
         """(line, band, sample), without a copy where the file is line-interleaved."""
-        return np.ascontiguousarray(self.observation.pixels[lines].transpose(0, 2, 1), np.float32)
+        return np.ascontiguousarray(self.pixels[lines].transpose(0, 2, 1), np.float32)
 
     def survey(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which bands (in file order) and pixels (line, sample) are fit for use."""
-        listed = self.observation.listed_good
-        blocks = [slice(start, start + 16) for start in range(0, self.observation.pixels.shape[0], 16)]
+        listed = self.product.listed_good
+        blocks = [slice(start, start + 16) for start in range(0, self.product.shape[0], 16)]
 
         def of_block(rows: slice) -> tuple[Any, Any, Any]:
             return kernels.survey_stored(self.lines(rows), self.limits, self.fill, listed)
 
         measured, usable, lacking = zip(*in_order(of_block, blocks), strict=True)
-        good = judge_bands(self.observation, sum(measured), sum(usable), self.settings)
+        good = judge_bands(self.product, sum(measured), sum(usable), self.settings)
         n_missing = np.concatenate(lacking)
         for band in np.flatnonzero(listed & ~good):
-            value = np.asarray(self.observation.pixels[:, :, band])
+            value = np.asarray(self.pixels[:, :, band])
             n_missing -= ~((value >= self.limits[0]) & (value <= self.limits[1]) & (value != self.fill))
         return good, n_missing <= self.settings.max_bad_bands * np.count_nonzero(good)

@@ -1,7 +1,7 @@
 """Carbon dioxide in the air above each pixel, from the transmission that a volcano scan measured.
 
 The scan's path through the air is not the pixel's, but the shape of the bands is the same: a pixel is divided by
-transmission^β, where β makes its own carbon dioxide band (a pair of wavelengths, one in the band and one beside it) vanish
+transmission^β, where β makes its own carbon dioxide band (a pair of wavelengths, one in the band, one beside it) vanish
 (McGuire et al. 2009, Planet. Space Sci. 57, 809-815).
 """
 

@@ -6,7 +6,8 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def crookedness(lines, wavelength):
-    """(line, sample) Mean square distance of a spectrum from its straight line over wavelength (band), against its mean²."""
+    """(line, sample) Mean square distance of a spectrum from its straight line over wavelength (band), against its
+    mean²."""
     n_lines, n_bands, n_samples = lines.shape
     course = wavelength - wavelength.mean()
     course = course / np.sqrt((course * course).sum())
@@ -44,9 +45,9 @@ def best_of_columns(score, column, n_columns):
 def divide_by_bland(lines, first, last, around, column, choice):
     """The lines first ≤ y < last, each pixel divided by the mean of the blandest pixels of its detector column.
 
-    `around` is (best, sample) of `best_of_columns` for all lines; `choice` is the number of rows looked at either way, and
-    how many of their pixels are averaged. The pixel's own line and the next ones are left out, since they see the same ground.
-    A pixel without any bland one, or of unknown column, becomes NaN.
+    `around` is (best, sample) of `best_of_columns` for all lines; `choice` is the number of rows looked at either
+    way, and how many of their pixels are averaged. The pixel's own line and the next ones are left out, since they
+    see the same ground. A pixel without any bland one, or of unknown column, becomes NaN.
     """
     best, sample = around
     reach, n_bland = choice

@@ -1,7 +1,7 @@
 """Lines of an image as cleaning works on them: (line, band, sample) float32, samples side by side.
 
-A pixel that is not used is NaN in all its bands, and stays so: no loop asks for it. No pixel's arithmetic depends on its
-neighbours in the loop, so a line is the same however an image is cut into blocks.
+A pixel that is not used is NaN in all its bands, and stays so: no loop asks for it. No pixel's arithmetic depends on
+its neighbours in the loop, so a line is the same however an image is cut into blocks.
 """
 
 import numpy as np
@@ -29,7 +29,8 @@ def take_lines(cube, band, wanted):
 
 @njit(nogil=True, cache=True)
 def take_stored(stored, band, limits, fill, wanted):
-    """Lines of stored values (line, band, sample) with only these bands, NaN beyond the limits (low, high) and where fill."""
+    """Lines of stored values (line, band, sample) with only these bands, NaN beyond the limits (low, high) and where
+    fill."""
     n_lines, _, n_samples = stored.shape
     lines = np.empty((n_lines, len(band), n_samples), np.float32)
     for y in range(n_lines):
@@ -43,8 +44,8 @@ def take_stored(stored, band, limits, fill, wanted):
 
 @njit(nogil=True, cache=True)
 def survey_stored(stored, limits, fill, listed):
-    """Of stored values (line, band, sample): how many were measured (band), how many of them lie within the limits (band),
-    and how many of the listed bands each pixel (line, sample) lacks."""
+    """Of stored values (line, band, sample): how many were measured (band), how many of them lie within the limits
+    (band), and how many of the listed bands each pixel (line, sample) lacks."""
     n_lines, n_bands, n_samples = stored.shape
     measured, usable = np.zeros(n_bands, np.int64), np.zeros(n_bands, np.int64)
     lacking = np.zeros((n_lines, n_samples), np.int32)
@@ -125,19 +126,16 @@ def divide_columns(lines, gain, column):
 @njit(nogil=True, cache=True)
 def _is_straight(column):
     """Whether sample i was seen by detector column i throughout: loops then need no table of columns."""
-    for i in range(len(column)):
-        if column[i] != i:
-            return False
-    return True
+    return bool((column == np.arange(len(column))).all())
 
 
 @njit(nogil=True, cache=True)
 def divide_air(lines, log_air, column, inside, outside):
     """Divide by the air's transmission to the power β of each pixel, in place.
 
-    `log_air` (band, column) is the logarithm of the transmission, 0 where it has no say. β is what makes the pixel's bands
-    `inside` and `outside` (line or column: band of each detector column) differ as the air's do. A pixel of unknown column,
-    or whose two bands are not positive, becomes NaN.
+    `log_air` (band, column) is the logarithm of the transmission, 0 where it has no say. β is what makes the pixel's
+    bands `inside` and `outside` (line or column: band of each detector column) differ as the air's do. A pixel of
+    unknown column, or whose two bands are not positive, becomes NaN.
     """
     for y in range(len(lines)):
         beta = np.empty(lines.shape[2], np.float64)
@@ -159,7 +157,8 @@ def divide_air(lines, log_air, column, inside, outside):
 
 @njit(nogil=True, cache=True)
 def combine_bands(lines, start, weight):
-    """Lines (line, n_out, sample) whose band b is the sum of weight (n_out, width) times the bands from start (n_out) on."""
+    """Lines (line, n_out, sample) whose band b is the sum of weight (n_out, width) times the bands from start (n_out)
+    on."""
     combined = np.zeros((len(lines), len(start), lines.shape[2]), np.float32)
     for y in range(len(lines)):
         for b in range(len(start)):
@@ -172,7 +171,8 @@ def combine_bands(lines, start, weight):
 
 @njit(nogil=True, cache=True)
 def combine_bands_by_column(lines, start, weight, column):
-    """As `combine_bands`, with weight (n_out, width, column) by detector column (line, sample); NaN where that is -1."""
+    """As `combine_bands`, with weight (n_out, width, column) by detector column (line, sample); NaN where that is
+    -1."""
     n_lines, _, n_samples = lines.shape
     combined = np.zeros((n_lines, len(start), n_samples), np.float32)
     is_straight = np.empty(n_lines, np.bool_)
@@ -197,9 +197,9 @@ def combine_bands_by_column(lines, start, weight, column):
 def project_lines(lines, table, axes, within, step):
     """Features (line, feature, sample) of standardised values z, and what z has beyond them (line, sample).
 
-    `table` (4, band) is low, high, mean and scale. z is a whole number of steps and axes (feature, band) are multiples of
-    a power of two, so sums are exact in any order. The rest is the mean square over bands of z less its projection on the
-    axes; `within` (feature, feature) is the inverse of axes · axesᵀ.
+    `table` (4, band) is low, high, mean and scale. z is a whole number of steps and axes (feature, band) are
+    multiples of a power of two, so sums are exact in any order. The rest is the mean square over bands of z less its
+    projection on the axes; `within` (feature, feature) is the inverse of axes · axesᵀ.
     """
     n_lines, n_bands, n_samples = lines.shape
     n_features = len(axes)

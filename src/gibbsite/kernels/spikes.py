@@ -1,8 +1,8 @@
 """Spikes: values far from the median of their neighbours, along the spectrum or down the image.
 
-Lines are (line, band, sample) float32: neighbouring samples lie side by side, so a loop over samples fills the registers,
-and every sample's arithmetic is its own. Medians come from networks of comparisons that forget the lowest and the highest
-value as soon as neither can be the median.
+Lines are (line, band, sample) float32: neighbouring samples lie side by side, so a loop over samples fills the
+registers, and every sample's arithmetic is its own. Medians come from networks of comparisons that forget the lowest
+and the highest value as soon as neither can be the median.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ _TO_SIGMA_OF_STEPS = np.float32(0.7236012)
 def despike_spectra(lines, windows, n_sigma, first, last, replaced):
     """The lines first ≤ y < last without spikes along the spectrum; `replaced` (last - first, sample) counts them.
 
-    For each of the windows (3, 5, 7, 9 or 11 bands) in turn: the residual to the running median, and what `_replace` finds
-    in it that no window before did. What the lines above and below show as well is no spike. The first window tells the
-    noise.
+    For each of the windows (3, 5, 7, 9 or 11 bands) in turn: the residual to the running median, and what `_replace`
+    finds in it that no window before did. What the lines above and below show as well is no spike. The first window
+    tells the noise.
     """
     despiked = lines[first:last].copy()
     n_bands, n_samples = lines.shape[1:]
@@ -44,8 +44,12 @@ def despike_spectra(lines, windows, n_sigma, first, last, replaced):
             here = residual[y % 3]
             if number == 0:
                 _measure(here, _TO_SIGMA_OF_3 if window == 3 else _TO_SIGMA, sigma[y - first])
-            beside = residual[(y - 1) % 3], residual[(y + 1) % 3]
-            _replace(lines[y], here, beside, (sigma[y - first], n_sigma), despiked[y - first], replaced[y - first])
+            # The first and the last line of a scene have one neighbour.
+            above = residual[(y - 1) % 3] if y > 0 else residual[(y + 1) % 3]
+            below = residual[(y + 1) % 3] if y + 1 < len(lines) else residual[(y - 1) % 3]
+            _replace(
+                lines[y], here, (above, below), (sigma[y - first], n_sigma), despiked[y - first], replaced[y - first]
+            )
     return despiked
 
 
@@ -87,8 +91,8 @@ def _measure(residual, to_sigma, sigma):
 def _measure_between(three, sigma):
     """Put the standard deviation of the noise in the middle one of three lines into sigma (sample).
 
-    From band to band, the distance of a value from the mean of the two changes by noise alone, whatever the ground does.
-    (The residual to a median of three would not do: it is 0 throughout on a slope.)
+    From band to band, the distance of a value from the mean of the two changes by noise alone, whatever the ground
+    does. (The residual to a median of three would not do: it is 0 throughout on a slope.)
     """
     n_bands, n_samples = three.shape[1:]
     half = np.float32(0.5)
@@ -104,34 +108,41 @@ def _measure_between(three, sigma):
 
 @njit(nogil=True, cache=True)
 def _replace(values, residual, beside, limit, despiked, replaced):
-    """Put the values (band, sample) less their residual into `despiked` where it is a spike's and nothing was put before.
+    """Put the values (band, sample) less their residual into `despiked` where it is a spike's and nothing was put
+    before.
 
-    `limit` is the standard deviation (sample) of the noise and how many of it make a spike. A spike also exceeds as many
-    times what is seen on the quieter side of it, in the next two bands, and what both lines `beside` have in its band: an
-    absorption bends the residuals of several bands and of several pixels, a spike those of one or two bands of its own.
+    `limit` is the standard deviation (sample) of the noise and how many of it make a spike. A spike also exceeds as
+    many times what is seen in the two bands on either side of it (or of it and one companion), and what both lines
+    `beside` have in its band: an absorption bends the residuals of several bands and of several pixels, a spike those
+    of one or two bands of its own.
     """
     n_bands, n_samples = values.shape
     sigma, n_sigma = limit
     for b in range(n_bands):
-        left, far_left = max(b - 1, 0), max(b - 2, 0)
-        right, far_right = min(b + 1, n_bands - 1), min(b + 2, n_bands - 1)
-        if b == 0:
-            left, far_left = right, far_right
-        if b == n_bands - 1:
-            right, far_right = left, far_left
-        if far_left == b:
-            far_left = left
-        if far_right == b:
-            far_right = right
+        left, left_2, left_3 = _within(b - 1, n_bands), _within(b - 2, n_bands), _within(b - 3, n_bands)
+        right, right_2, right_3 = _within(b + 1, n_bands), _within(b + 2, n_bands), _within(b + 3, n_bands)
         for i in range(n_samples):
             size = abs(residual[b, i])
-            before = _upper(abs(residual[left, i]), abs(residual[far_left, i]))
-            after = _upper(abs(residual[right, i]), abs(residual[far_right, i]))
-            along = _lower(abs(beside[0][b, i]), abs(beside[1][b, i]))
-            usual = _upper(_upper(sigma[i], _lower(before, after)), along if along == along else np.float32(0.0))
+            farther = _upper(abs(residual[left_2, i]), abs(residual[right_2, i]))
+            alone = _upper(abs(residual[left, i]), abs(residual[right, i]))
+            with_right = _upper(abs(residual[left, i]), abs(residual[right_3, i]))
+            with_left = _upper(abs(residual[right, i]), abs(residual[left_3, i]))
+            around = _upper(farther, _lower(alone, _lower(with_right, with_left)))
+            above, below = abs(beside[0][b, i]), abs(beside[1][b, i])
+            # A missing neighbour (NaN) leaves it to the other; without both, the bands decide.
+            above = below if np.isnan(above) else above
+            below = above if np.isnan(below) else below
+            along = np.float32(0.0) if np.isnan(above) else _lower(above, below)
+            usual = _upper(_upper(sigma[i], around), along)
             is_spike = (size > n_sigma * usual) & (despiked[b, i] == values[b, i])
             despiked[b, i] = values[b, i] - residual[b, i] if is_spike else despiked[b, i]
             replaced[i] += np.int32(is_spike)
+
+
+@njit(nogil=True, cache=True)
+def _within(band, n_bands):
+    """The band, mirrored at the ends."""
+    return min(max(abs(band), 0), n_bands - 1) if band < n_bands else max(2 * n_bands - 2 - band, 0)
 
 
 @njit(nogil=True, cache=True)
@@ -207,6 +218,7 @@ def _median3(a, b, c):
     b = _lower(b, c)
     return b
 
+
 @njit(nogil=True, cache=True)
 def _median5(a, b, c, d, e):
     a, d = _sorted(a, d)
@@ -217,6 +229,7 @@ def _median5(a, b, c, d, e):
     c = _upper(b, c)
     c = _lower(c, e)
     return c
+
 
 @njit(nogil=True, cache=True)
 def _median7(a, b, c, d, e, f, g):
@@ -234,6 +247,7 @@ def _median7(a, b, c, d, e, f, g):
     d = _upper(c, d)
     d = _lower(d, g)
     return d
+
 
 @njit(nogil=True, cache=True)
 def _median9(a, b, c, d, e, f, g, h, i):
@@ -258,6 +272,7 @@ def _median9(a, b, c, d, e, f, g, h, i):
     e = _upper(d, e)
     e = _lower(e, i)
     return e
+
 
 @njit(nogil=True, cache=True)
 def _median11(a, b, c, d, e, f, g, h, i, j, k):
@@ -291,4 +306,3 @@ def _median11(a, b, c, d, e, f, g, h, i, j, k):
     f = _upper(e, f)
     f = _lower(f, k)
     return f
-

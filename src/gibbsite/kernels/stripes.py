@@ -1,7 +1,8 @@
 """Ratios of neighbouring detector columns, and their medians.
 
-A ratio is kept as a whole number of steps, 0 for none, in 16 bits: half the memory of a float, and the median is found by
-halving the range and counting, which does not depend on the order of the pixels and looks at many bands at once.
+A ratio is kept as a whole number of steps, 0 for none, in 16 bits: half the memory of a float, and the median is
+found by halving the range and counting, which does not depend on the order of the pixels and looks at many bands at
+once.
 """
 
 import numpy as np
@@ -16,9 +17,9 @@ own error."""
 def keep_ratios(lines, place, pair, turn, keys):
     """Put the ratio of each pair of neighbours into `keys` (column, place, band).
 
-    `pair` (line, sample) is the lower detector column of a pixel and the next in its line, -1 for no pair; `turn` tells that
-    the next pixel is the one of the lower column; `place` is the pair's number among those of its column, -1 not sampled.
-    Ratios that are not positive, or beyond the keys, stay 0.
+    `pair` (line, sample) is the lower detector column of a pixel and the next in its line, -1 for no pair; `turn`
+    tells that the next pixel is the one of the lower column; `place` is the pair's number among those of its column,
+    -1 not sampled. Ratios of values that are not positive stay 0; those beyond the keys count as the last of them.
     """
     n_bands, n_samples = lines.shape[1:]
     line = np.zeros((n_bands, n_samples), np.uint16)
@@ -37,10 +38,11 @@ def keep_ratios(lines, place, pair, turn, keys):
 
 @njit(nogil=True, cache=True)
 def _key(above, below):
-    """The key of above/below."""
+    """The key of above/below, 0 where one of them is not positive."""
     key = (above / below - np.float32(LOWEST)) * np.float32(1.0 / STEP) + np.float32(0.5)
-    is_kept = (above > 0) & (below > 0) & (key >= np.float32(1.0)) & (key < np.float32(65000.0))
-    return np.uint16(np.int32(key if is_kept else np.float32(0.0)))
+    key = np.float32(1.0) if key < np.float32(1.0) else key
+    key = np.float32(65000.0) if key > np.float32(65000.0) else key
+    return np.uint16(np.int32(key if (above > 0) & (below > 0) else np.float32(0.0)))
 
 
 @njit(nogil=True, cache=True)

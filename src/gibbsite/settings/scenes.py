@@ -54,7 +54,7 @@ class Clean(Section):
         [11, 7, 3], description="Bands of the running medians that spikes are measured from, one after the other."
     )
     despike_sigma: Annotated[float, Field(ge=1.0, le=100.0), Written] = Field(
-        8.0, description="A spike is this many standard deviations from the median, and from its neighbours' course."
+        6.0, description="A spike is this many standard deviations from the median, and from its neighbours' course."
     )
     despike_columns: bool = Field(True, description="Replace spikes against the lines above and below.")
     destripe: bool | Literal["auto"] = Field(

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from gibbsite import feature_store, features
 from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.feature_store import FeatureBlock, Written
 from gibbsite.features import FIXED_CLIP, Basis
+from gibbsite.quicklook import Glimpse, QuickLook
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -20,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cube", type=Path, metavar="CUBE.zarr", help="cube store made by `ingest`")
     parser.add_argument("--basis", type=Path, required=True, help="basis store made by `basis` from all scenes")
     parser.add_argument("--out", type=Path, required=True, help="features store to write")
+    parser.add_argument(
+        "--quick-look", type=Path, metavar="FILE.png", help="picture of the scene before and after cleaning"
+    )
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
@@ -27,7 +32,10 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     basis = feature_store.read_basis(args.basis)
     scene = open_cleaned(args.cube, settings)
     check_bands(scene, basis.wavelength, args.basis)
-    written = write(args.out, scene, basis)
+    look = QuickLook(scene) if args.quick_look is not None else None
+    written = write(args.out, scene, basis, look)
+    if look is not None:
+        look.write(args.quick_look)
     log.info(
         "features: %s has %d usable pixels of %d, %.4f %% of the values were cut at ±%g, %d values were spikes",
         scene.source.name, written.n_pixels, scene.source.valid.size, 100 * written.clipped_share, FIXED_CLIP,
@@ -35,24 +43,31 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     )  # fmt: skip
 
 
-def write(out: Path, scene: CleanedScene, basis: Basis) -> Written:
-    """What went into the features store that is then at `out`."""
+def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None = None) -> Written:
+    """What went into the features store that is then at `out`; `look` sees every block pass."""
 
-    def of_block(block: Block) -> FeatureBlock:
+    def of_block(block: Block) -> tuple[FeatureBlock, Glimpse | None]:
         usable = block.usable()
         feature, error = features.project_lines(block.lines, basis)
         value = feature.transpose(0, 2, 1)[usable]
-        return FeatureBlock(
+        made = FeatureBlock(
             pixel=block.pixel(usable),
             feature=features.quantise(value),
             error=error[usable].astype(np.float32),
             n_despiked=block.n_despiked[usable].astype(np.uint16),
             n_clipped=int((np.abs(value) > FIXED_CLIP).sum()),
         )
+        return made, look.of_block(block) if look is not None else None
+
+    def blocks() -> Iterator[FeatureBlock]:
+        n_usable = 0
+        for made, glimpse in scene.map_blocks(of_block):
+            n_usable += len(made.pixel)
+            if look is not None and glimpse is not None:
+                look.after.append(glimpse)
+            yield made
+        scene.check_usable(n_usable)
 
     source = scene.source
-    n_valid = int(source.valid.sum())
-    scene.check_usable(n_valid)
-    blocks = scene.map_blocks(of_block)
-    written = feature_store.write_features(out, blocks, n_valid, basis, source.name, source.grid)
-    return written
+    most = max(1, int(source.valid.sum()))
+    return feature_store.write_features(out, blocks(), most, basis, source.name, source.grid)
