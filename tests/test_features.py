@@ -388,3 +388,83 @@ def test_clipped_share_counts_values_beyond_the_range(tmp_path):
     assert 0.3 < share < 0.9
     assert share == pytest.approx((np.abs(stored) == 32767).mean(), abs=1e-3)
     json.dumps(share)
+
+
+# Noise, quality
+
+
+def test_mnf_puts_signal_first_where_variance_would_put_noise():
+    """One noisy band varies most; a smooth pattern in the others is what neighbours share."""
+    random = np.random.default_rng(4)
+    pattern = np.repeat(random.normal(size=400), 20)
+    spectra = 0.3 + 0.01 * random.normal(size=(8000, 12))
+    spectra[:, :3] += 0.01 * pattern[:, None]
+    spectra[:, 6:] += 0.05 * random.normal(size=8000)[:, None]
+    first = {method: features.project(spectra, learn(spectra, 2, method))[:, 0] for method in ("pca", "mnf")}
+    share = {method: abs(np.corrcoef(value, pattern)[0, 1]) for method, value in first.items()}
+    assert share["mnf"] > 0.8
+    assert share["pca"] < 0.2
+    basis = learn(spectra, 3, "mnf")
+    assert (np.diff(basis.noise_share) >= 0).all()
+    white = features.project(spectra, basis)
+    np.testing.assert_allclose(np.cov(white.T), np.eye(3), atol=2e-3, err_msg="mnf features are not white")
+
+
+@pytest.mark.parametrize("method", ["pca", "mnf"])
+def test_auto_keeps_the_components_that_are_more_signal_than_noise(method):
+    random = np.random.default_rng(9)
+    amount = np.repeat(random.normal(size=(300, 3)), 30, axis=0) * [0.05, 0.04, 0.03]
+    spectra = 0.3 + amount @ random.normal(size=(3, 14)) + 0.002 * random.normal(size=(9000, 14))
+    basis = learn(spectra, "auto", method)
+    assert len(basis.axes) == 3
+    assert (basis.noise_share < 0.5).all()
+
+
+def test_noise_needs_neighbours():
+    with pytest.raises(InputError, match="found 0 pairs of neighbouring usable pixels"):
+        spectra = flat()
+        within = features.fences(spectra)
+        sums = features.band_sums(spectra, within)
+        features.fit_basis(features.Learnt(sums, features.no_sums(14), within, np.arange(14.0)), "auto")
+
+
+def test_neighbours_are_of_one_line():
+    spectra = flat()[:12]
+    within = features.fences(flat())
+    pixel = np.array([3, 4, 5, 9, 10, 12, 13, 14, 15, 16, 20, 21])
+    # Width 5: 4|5, 9|10 and 14|15 are ends and beginnings of lines.
+    assert features.noise_sums(spectra, pixel, 5, within).n == 5
+
+
+@pytest.mark.parametrize("method", ["pca", "mnf"])
+def test_the_error_is_what_the_features_leave_of_a_spectrum(method):
+    spectra = flat(seed=3)
+    basis = learn(spectra, 4, method)
+    lines = np.ascontiguousarray(spectra.T)[None]
+    feature, error = features.project_lines(lines, basis)
+    held = np.clip(spectra.astype(float), basis.fences.low, basis.fences.high)
+    z = (held - basis.mean) / basis.scale
+    rebuilt = np.linalg.lstsq(basis.axes, feature[0], rcond=None)[0].T
+    np.testing.assert_allclose(error[0], np.sqrt(np.mean((z - rebuilt) ** 2, axis=1)), atol=1e-3)
+
+
+def test_error_and_despiked_values_are_stored_with_the_features(tmp_path):
+    reflectance = handmade_cubes.spectra(60, 9, 14)
+    reflectance[30, 4, 7] += 2.0
+    cube = Cube(reflectance, handmade_cubes.map_grid(60, 9))
+    path = handmade_cubes.write_cube(tmp_path / "scene.zarr", cube)
+    chosen = settings(clean={"despike": True, "despike_columns": True})
+    _, out = run_both(tmp_path, [path], chosen)
+    stored = arrays_of(out, "features")
+    assert stored["error"].dtype == np.float32
+    assert (stored["error"] > 0).all()
+    assert stored["n_despiked"][30 * 9 + 4] == 1
+
+
+def test_left_out_bands_are_not_used(tmp_path):
+    cube = Cube(handmade_cubes.spectra(), handmade_cubes.map_grid())
+    chosen = settings(features={"n_features": 3, "leave_out": [[1.4, 1.6], [2.0, 2.1]]})
+    basis, _ = run_both(tmp_path, [handmade_cubes.write_cube(tmp_path / "scene.zarr", cube)], chosen)
+    wavelength = np.linspace(1.05, 2.5, 14)
+    expected = wavelength[~((wavelength >= 1.4) & (wavelength <= 1.6)) & ~((wavelength >= 2.0) & (wavelength <= 2.1))]
+    assert arrays_of(basis, "basis")["wavelength"].tolist() == expected.tolist()
