@@ -138,7 +138,7 @@ class Run:
             "spectra": ["spectra", "--cubes", self.cube, *mapped, "--out-dir", out.folder / "spectra"],
             "products": [
                 "products", "--class-map", self.layer("class"), "--probability", self.layer("probability"),
-                "--model", self.model, "--out-dir", out.folder / "products",
+                "--model", self.model, "--cube", self.cube, "--out-dir", out.folder / "products",
             ],
             "truth": [
                 "truth", "--cube", self.cube, "--labels", self.labels,

@@ -71,5 +71,6 @@ def write_cube(path: Path, cube: Cube) -> Path:
         chunks = (min(cube.chunk_lines, height), width, n_bands)
         store.add_array(group, "reflectance", ("y", "x", "band"), cube.reflectance, chunks=chunks)
         for name, array in arrays.items():
-            store.add_array(group, name, ("band",) if array.ndim == 1 else ("y", "x"), array)
+            dims = ("detector_column", "band") if name == "column_wavelength" else ("y", "x")
+            store.add_array(group, name, ("band",) if array.ndim == 1 else dims, array)
     return path

@@ -1,265 +1,210 @@
-"""Gaps, slant light and stripes: laws of the corrections, on lopsided scenes."""
-
-from pathlib import Path
+"""Gaps, light, air, bland pixels, smile and smoothing: each correction against an obvious twin."""
 
 import numpy as np
 import pytest
-import rasterio
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.metrics import f1_score
+from scipy.signal import savgol_filter
 
-import handmade_cubes
-from command_line import Run, gibbsite
-from gibbsite import clean, features
-from gibbsite.cleaned import CleanedScene, open_cleaned
-from gibbsite.scene import Grid
-from gibbsite.settings import Settings, Simulate
-from gibbsite.simulate.detector import L, sensor_channels
-from gibbsite.simulate.instrument import sensor_recorder
-from handmade_cubes import Cube
+from gibbsite import kernels
+from gibbsite.clean import bland, light
+from gibbsite.clean.air import PAIRS, fit_air
+from gibbsite.clean.smile import resampling
+from gibbsite.clean.smooth import smoothing
+from gibbsite.errors import InputError, SettingsError
+from gibbsite.settings import validate
 
 
 def naive_fill(spectrum: np.ndarray, wavelength: np.ndarray) -> np.ndarray:
-    """What fill_gaps does, for one spectrum."""
+    """What bridge_gaps does, for one spectrum."""
     known = np.isfinite(spectrum)
     return np.interp(wavelength, wavelength[known], spectrum[known]) if known.any() else spectrum
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_gaps_are_bridged_as_by_one_spectrum_at_a_time(dtype: type) -> None:
+def test_gaps_are_bridged_as_by_one_spectrum_at_a_time() -> None:
     random = np.random.default_rng(7)
     wavelength = np.cumsum(random.uniform(0.01, 0.3, 23))
-    spectra = random.normal(0.3, 0.1, (5, 40, 23)).astype(dtype)
-    spectra[random.random(spectra.shape) < 0.4] = np.nan
-    spectra[0, 3], spectra[1, 2, :5], spectra[1, 4, -6:], spectra[4, 7] = np.nan, np.nan, np.nan, 0.25
-    before = spectra.copy()
-    filled = clean.fill_gaps(spectra, wavelength)
-    expected = np.apply_along_axis(naive_fill, -1, spectra.astype(np.float64), wavelength)
-    np.testing.assert_allclose(filled, expected, rtol=1e-6 if dtype is np.float32 else 1e-12)
-    assert filled.dtype == dtype
-    assert np.isnan(filled[0, 3]).all()
-    assert np.array_equal(filled[np.isfinite(before)], before[np.isfinite(before)]), "measured values changed"
-    np.testing.assert_array_equal(spectra, before, err_msg="the input was changed")
-
-
-def test_whole_spectra_come_back_untouched() -> None:
-    spectra = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
-    assert np.array_equal(clean.fill_gaps(spectra, np.arange(4.0)), spectra)
-    assert clean.fill_gaps(np.empty((0, 4), np.float32), np.arange(4.0)).shape == (0, 4)
+    lines = random.normal(0.3, 0.1, (5, 23, 40)).astype(np.float32)
+    lines[random.random(lines.shape) < 0.4] = np.nan
+    lines[0, :, 3], lines[1, :5, 2], lines[1, -6:, 4], lines[4, :, 7] = np.nan, np.nan, np.nan, 0.25
+    before = lines.copy()
+    kernels.bridge_gaps(lines, wavelength)
+    expected = np.apply_along_axis(naive_fill, 1, before.astype(np.float64), wavelength)
+    np.testing.assert_allclose(lines, expected, rtol=1e-6)
+    assert np.isnan(lines[0, :, 3]).all()
+    assert np.array_equal(lines[np.isfinite(before)], before[np.isfinite(before)]), "measured values changed"
 
 
 def test_light_is_made_vertical_up_to_the_steepest_angle() -> None:
-    spectra = np.full((4, 3), 0.2, np.float32)
-    bright = clean.divide_by_cos_incidence(spectra, np.array([0.0, 60.0, 89.9, np.nan], np.float32))
-    assert bright[:3, 0] == pytest.approx([0.2, 0.4, 0.2 / np.cos(np.deg2rad(85))], rel=1e-5)
-    assert np.isnan(bright[3]).all()
-    assert bright.dtype == np.float32
+    lines = np.full((1, 3, 4), 0.2, np.float32)
+    kernels.divide_pixels(lines, light.cosine(np.array([[0.0, 60.0, 89.9, np.nan]], np.float32)))
+    assert lines[0, 0, :3] == pytest.approx([0.2, 0.4, 0.2 / np.cos(np.deg2rad(85))], rel=1e-5)
+    assert np.isnan(lines[0, :, 3]).all()
 
 
-def test_medians_are_those_of_each_column_without_its_gaps() -> None:
+def test_lines_are_taken_from_a_cube_with_the_wanted_bands_and_pixels() -> None:
+    cube = np.random.default_rng(1).random((3, 21, 8)).astype(np.float32)
+    wanted = np.random.default_rng(2).random((3, 21)) < 0.7
+    lines = kernels.take_lines(cube, np.array([1, 4, 7]), wanted)
+    expected = np.where(wanted[:, None, :], cube.transpose(0, 2, 1)[:, [1, 4, 7]], np.nan)
+    np.testing.assert_array_equal(lines, expected)
+
+
+# ---------------------------------------------------------------------------------------------------- air
+
+
+@pytest.mark.parametrize("pair", sorted(PAIRS))
+def test_any_amount_of_the_scanned_air_is_taken_out(pair: str) -> None:
+    wavelength = np.linspace(1.8, 2.2, 60)
+    depth = 0.8 * np.exp(-(((wavelength - 2.008) / 0.02) ** 2)) + 0.3 * np.exp(-(((wavelength - 1.962) / 0.012) ** 2))
+    column_depth = depth * np.array([1.0, 0.9, 1.1, 1.0])[:, None]
+    transmission = np.exp(-column_depth)
+    transmission[3] = np.nan
+    air = fit_air(transmission, wavelength, pair)
+    amount = np.array([0.4, 1.0, 1.7, 1.0], np.float32)
+    lines = (0.25 * np.exp(-amount[:, None] * column_depth)).T[None].astype(np.float32).copy()
+    column = np.array([[0, 1, 2, 3]], np.int16)
+    kernels.divide_air(lines, air.log_transmission, column, air.inside, air.outside)
+    # The band beside the absorption is not quite free of it, so what is left is flat, not 0.25.
+    assert np.ptp(lines[0, :, :3], axis=0).max() < 0.002
+    assert np.isnan(lines[0, :, 3]).all(), "a column without a scan is corrected"
+
+
+def test_pixels_whose_air_cannot_be_told_are_not_used() -> None:
+    wavelength = np.linspace(1.8, 2.2, 60)
+    air = fit_air(np.exp(-np.exp(-(((wavelength - 2.007) / 0.02) ** 2)))[None], wavelength, "2007/1980")
+    lines = np.full((1, 60, 3), 0.2, np.float32)
+    lines[0, air.inside[0], 1] = -0.01
+    kernels.divide_air(lines, air.log_transmission, np.array([[0, 0, -1]], np.int16), air.inside, air.outside)
+    assert np.isfinite(lines[0, :, 0]).all()
+    assert np.isnan(lines[0, :, 1:]).all()
+
+
+def test_air_without_its_bands_is_refused() -> None:
+    with pytest.raises(InputError, match="no band with a known transmission near 2007 nm"):
+        fit_air(np.ones((3, 20)), np.linspace(1.0, 1.5, 20), "2007/1980")
+
+
+# ---------------------------------------------------------------------------------------------------- bland
+
+
+def naive_ratio(lines: np.ndarray, column: np.ndarray, wavelength: np.ndarray, reach: int, n_bland: int) -> np.ndarray:
+    """Every pixel over the mean of the straightest of its detector column, one per line, next lines left out."""
+    n_lines, _, n_samples = lines.shape
+    score = np.full((n_lines, n_samples), np.inf)
+    for y in range(n_lines):
+        for x in range(n_samples):
+            spectrum = lines[y, :, x].astype(float)
+            fit = np.polyval(np.polyfit(wavelength, spectrum, 1), wavelength)
+            score[y, x] = np.mean((spectrum - fit) ** 2) / spectrum.mean() ** 2
+    ratio = np.full(lines.shape, np.nan)
+    for y in range(n_lines):
+        for x in range(n_samples):
+            candidates = []
+            for other in range(max(0, y - reach), min(n_lines, y + reach + 1)):
+                same = np.flatnonzero(column[other] == column[y, x])
+                if abs(other - y) > 1 and column[y, x] >= 0 and same.size:
+                    best = same[score[other, same].argmin()]
+                    candidates.append((score[other, best], other, best))
+            chosen = sorted(candidates)[:n_bland]
+            if chosen:
+                ratio[y, :, x] = lines[y, :, x] / np.mean([lines[row, :, col] for _, row, col in chosen], axis=0)
+    return ratio
+
+
+@pytest.mark.parametrize("in_map_space", [False, True])
+def test_pixels_are_divided_by_the_blandest_of_their_own_detector_column(in_map_space: bool) -> None:
     random = np.random.default_rng(3)
-    column = random.integers(-1, 6, 500)
-    column[column == 4] = 2
-    spectra = random.normal(size=(500, 7)).astype(np.float32)
-    spectra[random.random(spectra.shape) < 0.2] = np.nan
-    spectra[column == 3, 5] = np.nan
-    medians = clean.column_medians(spectra, column, 6)
-    for index in (0, 1, 2, 5):
-        expected = np.nanmedian(spectra[column == index].astype(np.float64), axis=0)
-        np.testing.assert_allclose(medians[index], expected, rtol=1e-12)
-    assert np.isnan(medians[4]).all()
-    assert np.isnan(medians[3]).tolist() == [False] * 5 + [True, False]
+    lines = random.gamma(50, 1 / 200, (30, 9, 8)).astype(np.float32)
+    wavelength = np.linspace(1.0, 2.6, 9)
+    column = np.broadcast_to(np.arange(8, dtype=np.int16), (30, 8)).copy()
+    if in_map_space:
+        # Columns run aslant over a map, some twice in a line, some pixels are of none.
+        column = ((np.arange(30)[:, None] // 4 + np.arange(8)) // 2).astype(np.int16)
+        column[random.random(column.shape) < 0.1] = -1
+    score = kernels.crookedness(lines, wavelength)
+    around = kernels.best_of_columns(score, column, int(column.max()) + 1)
+    found = kernels.divide_by_bland(lines, 5, 25, around, column, (7, 3))
+    expected = naive_ratio(lines, column, wavelength, 7, 3)[5:25]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_medians_do_not_depend_on_the_order_or_grouping_of_pixels() -> None:
-    random = np.random.default_rng(5)
-    column = random.integers(0, 9, 700)
-    spectra = random.normal(size=(700, 5)).astype(np.float32)
-    whole = clean.column_medians(spectra, column, 9)
-    shuffled = random.permutation(700)
-    assert np.array_equal(clean.column_medians(spectra[shuffled], column[shuffled], 9), whole)
-    for some in ([0, 1, 2, 3], [4, 5, 6, 7, 8]):
-        chosen = np.isin(column, some)
-        assert np.array_equal(clean.column_medians(spectra[chosen], column[chosen], 9)[some], whole[some])
-    assert np.array_equal(clean.column_medians(spectra[:, 2:4], column, 9), whole[:, 2:4])
+def test_ratio_is_refused_with_few_lines_or_unknown_columns() -> None:
+    column = np.zeros((99, 3), np.int16)
+    with pytest.raises(InputError, match=r"scene: clean.ratio found 99 lines .* expected at least 100"):
+        bland.check(column, np.ones((99, 3), bool), "scene")
+    with pytest.raises(InputError, match="needs the detector column of each pixel"):
+        bland.check(np.full((120, 3), -1), np.ones((120, 3), bool), "scene")
+    bland.check(np.zeros((120, 3), np.int16), np.ones((120, 3), bool), "scene")
 
 
-def test_sampled_pixels_are_few_and_spread_over_each_column() -> None:
-    column = np.broadcast_to(np.arange(5, dtype=np.int16), (1003, 5)).copy()
-    column[:, 4], column[30:, 3] = -1, -1
-    pixel = clean.sample_columns(column, most=100)
-    line, owner = np.divmod(pixel, 5)
-    assert (np.diff(pixel) > 0).all()
-    assert np.bincount(owner).tolist() == [100, 100, 100, 30]
-    assert np.diff(line[owner == 1]).min() >= 10
-    assert np.diff(line[owner == 1]).max() <= 11
-    assert clean.sample_columns(np.full((3, 2), -1)).size == 0
+# ---------------------------------------------------------------------------------------------------- smile, smoothing
 
 
-def test_neighbours_are_valid_pixels_of_a_line_whose_columns_differ_by_one() -> None:
-    column = np.array([[4, 5, 6, 8, 7], [6, 6, 5, -1, 4], [0, 1, 2, 3, 4]], np.int16)
-    valid = np.ones(column.shape, bool)
-    valid[2, 2] = False
-    expected = [[4, 5, -1, 7, -1], [-1, 5, -1, -1, -1], [0, -1, -1, 3, -1]]
-    assert clean.neighbour_columns(column, valid).tolist() == expected
+def test_columns_of_shifted_wavelengths_show_the_same_spectrum_afterwards() -> None:
+    wanted = np.linspace(1.0, 2.6, 240)
+    shift = np.array([-0.010, -0.003, 0.0, 0.0045, 0.010])
+    by_column = wanted + shift[:, None] * np.linspace(0.7, 1.0, 240)
+    by_column[3] = np.nan
+
+    def spectrum(at: np.ndarray) -> np.ndarray:
+        return 0.25 + 0.02 * at - 0.05 * np.exp(-4 * np.log(2) * ((at - 2.3) / 0.06) ** 2)
+
+    lines = spectrum(by_column).T[None].astype(np.float32).copy()
+    inner = wanted[3:-3]
+    weights = resampling(by_column, inner)
+    column = np.array([[0, 1, 2, 3, 4]], np.int16)
+    found = kernels.combine_bands_by_column(lines, weights.start, weights.weight, column)
+    assert np.isnan(found[0, :, 3]).all(), "a column of unknown wavelengths is not usable"
+    off_before = np.abs(lines[0, 3:-3, [0, 1, 4]] - spectrum(inner)).max()
+    off_after = np.abs(found[0, :, [0, 1, 2, 4]] - spectrum(inner)).max()
+    assert off_before > 0.01
+    assert off_after < 1e-4, "the spectrum at the wanted wavelengths is known; cubics come this near"
 
 
-def test_ratios_are_missing_where_a_value_is_not_positive() -> None:
-    above = np.array([[0.2, 0.2, -0.1, 0.0, np.nan]], np.float32)
-    below = np.array([[0.1, 0.0, -0.1, 0.1, 0.1]], np.float32)
-    np.testing.assert_array_equal(clean.ratios(above, below), np.array([[2.0, *[np.nan] * 4]], np.float32))
+def test_a_column_in_any_sample_is_resampled_as_the_column_it_is() -> None:
+    by_column = np.linspace(1.0, 1.5, 12) + np.array([0.0, 0.004, 0.009])[:, None]
+    weights = resampling(by_column, np.linspace(1.05, 1.4, 7))
+    lines = np.random.default_rng(1).random((2, 12, 3)).astype(np.float32)
+    straight = kernels.combine_bands_by_column(lines, weights.start, weights.weight, np.tile(np.arange(3), (2, 1)))
+    turned = kernels.combine_bands_by_column(
+        np.ascontiguousarray(lines[:, :, ::-1]), weights.start, weights.weight, np.tile(np.arange(3)[::-1], (2, 1))
+    )
+    assert np.array_equal(turned[:, :, ::-1], straight)
 
 
-def found_gains(scene: np.ndarray, in_scene: np.ndarray | None = None) -> np.ndarray:
-    """Gains (column, band) of a scene (line, column, band) read in full; column c is its c-th."""
-    n_lines, n_columns, n_bands = scene.shape
-    valid = np.broadcast_to(True if in_scene is None else in_scene, (n_lines, n_columns))
-    pair = clean.neighbour_columns(np.broadcast_to(np.arange(n_columns), valid.shape), valid)
-    pixel = clean.sample_columns(pair, most=n_lines)
-    spectra = scene.reshape(-1, n_bands)
-    ratio = clean.ratios(spectra[pixel + 1], spectra[pixel])
-    return clean.column_gains(clean.column_medians(ratio, pair.ravel()[pixel], n_columns))
+@pytest.mark.parametrize(("window", "order"), [(5, 2), (7, 2), (11, 3), (3, 0)])
+def test_smoothing_of_even_bands_is_that_of_savitzky_and_golay(window: int, order: int) -> None:
+    lines = np.random.default_rng(2).random((3, 40, 6)).astype(np.float32)
+    weights = smoothing(np.linspace(1.0, 2.0, 40), np.arange(40), window, order)
+    found = kernels.combine_bands(lines, weights.start, weights.weight)
+    np.testing.assert_allclose(
+        found, savgol_filter(lines.astype(float), window, order, axis=1, mode="interp"), atol=2e-6
+    )
 
 
-def striped_scene() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A scene (line, column, band) without stripes, gains (column, band) that stripe it, columns that see it.
-
-    Brightness doubles across the scene, with a broad hill on top; two columns stick out by 30 %.
-    """
-    random = np.random.default_rng(11)
-    n_lines, n_columns, n_bands = 150, 128, 6
-    place = np.linspace(0, 1, n_columns)
-    broad = 0.15 * (1 + place) + 0.02 * np.exp(-0.5 * ((place - 0.7) / 0.15) ** 2)
-    tint = np.linspace(1, 1.4, n_bands)
-    texture = random.gamma(400, 1 / 400, (n_lines, n_columns, 1))
-    scene = broad[:, None] * tint * texture + random.normal(0, 0.002, (n_lines, n_columns, n_bands))
-    gains = 1 + random.normal(0, 0.03, (n_columns, n_bands))
-    gains[[40, 90]] *= 1.3
-    in_scene = np.ones(n_columns, bool)
-    in_scene[:6], in_scene[-2:] = False, False
-    return scene, gains, in_scene
+def test_smoothing_keeps_parabolas_over_uneven_bands() -> None:
+    wavelength = np.cumsum(np.random.default_rng(4).uniform(0.005, 0.03, 30))
+    lines = (0.3 + 0.1 * wavelength - 0.2 * wavelength**2)[None, :, None].astype(np.float32)
+    weights = smoothing(wavelength, np.array([0, 3, 15, 29]), 7, 2)
+    found = kernels.combine_bands(lines, weights.start, weights.weight)
+    np.testing.assert_allclose(found[0, :, 0], lines[0, [0, 3, 15, 29], 0], atol=1e-6)
 
 
-def test_destriping_takes_out_stripes_and_keeps_broad_gradients() -> None:
-    scene, gains, in_scene = striped_scene()
-    found = found_gains(scene * gains, in_scene)
-    left = np.log(gains / found)[in_scene]
-    removed = 1 - left.var() / np.log(gains[in_scene]).var()
-    # Of stripes without any order, a window of 5 columns takes the 23 % that look like a slow trend for the scene.
-    assert removed > 0.75, f"{removed:.0%} of the stripes' variance was removed"
-    np.testing.assert_allclose(found[[40, 90]].mean(axis=1), 1.3, rtol=0.03, err_msg="a broken column is not mended")
-    # What is taken out of the scene itself has no slow course, at its edges either.
-    taken = np.log(found_gains(scene, in_scene))[in_scene]
-    kernel = np.ones(15) / 15
-    course = np.array([np.convolve(taken[:, band], kernel, mode="valid") for band in range(scene.shape[2])])
-    assert np.abs(course).max() < 0.005
-    assert np.array_equal(found[~in_scene], np.ones_like(found[~in_scene]))
+def test_a_window_wider_than_the_bands_is_refused() -> None:
+    with pytest.raises(SettingsError, match="found a window of 11 for 8 bands"):
+        smoothing(np.linspace(1, 2, 8), np.arange(8), 11, 2)
 
 
-def test_columns_that_one_mineral_fills_are_left_alone() -> None:
-    random = np.random.default_rng(3)
-    n_lines, n_columns = 200, 60
-    edge = 20 + np.cumsum(random.integers(-1, 2, n_lines))[:, None]
-    column = np.arange(n_columns)
-    inside = (column >= edge) & (column < edge + 14)
-    scene = np.where(inside, 0.20, 0.30)[..., None] * (1 + random.normal(0, 0.003, (n_lines, n_columns, 1)))
-    medians = np.median(scene[..., 0], axis=0)
-    assert np.ptp(medians) > 0.08, "the mineral's columns have another median; else this test shows nothing"
-    assert np.abs(found_gains(scene) - 1).max() < 0.002
-
-
-def test_a_scene_without_stripes_is_left_alone_up_to_its_edges() -> None:
-    level = np.linspace(0.1, 0.3, 100)[:, None] * np.array([1.0, 2.0])
-    level[:7] = np.nan
-    ratio = np.vstack([level[1:] / level[:-1], np.full((1, 2), np.nan)])
-    np.testing.assert_allclose(clean.column_gains(ratio, 25), 1.0, atol=0.01)
-
-
-def test_one_broken_column_does_not_bend_its_neighbours() -> None:
-    level = np.linspace(0.2, 0.3, 80)[:, None] * (1 + np.random.default_rng(2).normal(0, 1e-4, (80, 1)))
-    level[33] *= 1.8
-    gains = clean.column_gains(np.vstack([level[1:] / level[:-1], [[np.nan]]]))
-    assert gains[33, 0] == pytest.approx(1.8, rel=0.01)
-    assert np.abs(np.delete(gains[:, 0], 33) - 1).max() < 0.002
-
-
-def test_unknown_ratios_count_as_none_and_gains_beyond_2_are_no_stripes() -> None:
-    ratio = np.ones((30, 3))
-    ratio[:, 0] = np.nan
-    ratio[11:14, 1], ratio[-1] = np.nan, np.nan
-    ratio[3, 2], ratio[4, 2] = 10.0, 0.1
-    gains = clean.column_gains(ratio)
-    assert np.array_equal(gains[:, :2], np.ones((30, 2)))
-    assert gains[4, 2] == 2.0
-
-
-def test_gains_do_not_depend_on_how_bands_are_grouped() -> None:
-    ratio = np.random.default_rng(9).uniform(0.9, 1.1, (50, 6))
-    assert np.array_equal(clean.column_gains(ratio)[:, 2:5], clean.column_gains(ratio[:, 2:5]))
-
-
-@pytest.mark.parametrize("chunk_lines", [1, 4, 30])
-def test_a_mirrored_scene_has_the_same_gains_for_any_chunks(chunk_lines: int, tmp_path: Path) -> None:
-    spectra = handmade_cubes.spectra(height=30, width=12)
-    column = np.tile(np.arange(12, dtype=np.int16), (30, 1))
-    spectra[:, 7] *= 1.1
-    gain = []
-    for name, turn in (("plain", 1), ("mirrored", -1)):
-        extra = {"detector_column": np.ascontiguousarray(column[:, ::turn])}
-        cube = Cube(np.ascontiguousarray(spectra[:, ::turn]), Grid(30, 12), chunk_lines=chunk_lines, extra=extra)
-        path = handmade_cubes.write_cube(tmp_path / f"{name}.zarr", cube)
-        gain.append(open_cleaned(path, Settings.model_validate({"clean": {"destripe": "auto"}})).gain)
-    assert gain[0] is not None
-    assert np.array_equal(*gain)
-    assert gain[0][7].mean() == pytest.approx(1.1, abs=0.03)
-
-
-# ---------------------------------------------------------------------------------------------------- simulated TRR3
-
-
-SIMULATED = Simulate(lines=120, binning=5)
-
-
-@pytest.fixture(scope="module")
-def trr3(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A simulated observation with the cube of its TRR3 image: stripes of 0.4 %, no stronger than its noise."""
-    folder = tmp_path_factory.mktemp("trr3")
-    run = Run(folder, folder / "observation")
-    settings = {"seed": 2, "simulate": SIMULATED.model_dump()}
-    assert gibbsite("simulate", "--out", run.observation, settings=settings) == 0
-    assert gibbsite("ingest", run.trr3, "--ddr", run.ddr, "--out", run.cube, settings=settings) == 0
-    return run
-
-
-def cleaned(run: Run, destripe: bool) -> CleanedScene:
-    return open_cleaned(run.cube, Settings.model_validate({"clean": {"destripe": destripe}}))
-
-
-def test_planted_stripes_of_a_simulated_scene_are_weakened(trr3: Run) -> None:
-    scene = cleaned(trr3, destripe=True)
-    assert scene.gain is not None
-    rising = np.argsort(sensor_channels(L, SIMULATED.binning).wavelength.mean(axis=1))
-    planted = sensor_recorder(L, SIMULATED, seed=2).gain[rising][scene.band].T
-    seen = L.scene_columns(SIMULATED.binning)
-    left = np.log(planted / scene.gain[: len(planted)])[seen]
-    removed = 1 - left.var() / np.log(planted[seen]).var()
-    assert removed > 0.3, f"{removed:.0%} of the stripes' variance was removed"
-
-
-def test_destriping_does_not_blur_the_classes_of_a_simulated_scene(trr3: Run) -> None:
-    plain, destriped = (separability(cleaned(trr3, destripe), trr3.observation) for destripe in (False, True))
-    assert destriped > plain - 0.003, f"mean F1 of a linear classifier fell from {plain:.4f} to {destriped:.4f}"
-
-
-def separability(scene: CleanedScene, observation: Path) -> float:
-    """Mean F1 of a linear classifier that learns the true classes in strips of 8 lines and maps the others."""
-    pixel, spectra = (np.concatenate(parts) for parts in zip(*scene.blocks(), strict=True))
-    fences = features.fences(spectra)
-    basis = features.fit_basis(features.band_sums(spectra, fences), fences, scene.wavelength, 10)
-    with rasterio.open(observation / "trr3_truth.tif") as source:
-        truth = source.read(1).ravel()[pixel]
-    is_taught = (pixel // scene.cube.sizes["x"] // 8) % 2 == 0
-    feature = features.project(spectra, basis)
-    fitted = LinearDiscriminantAnalysis().fit(feature[is_taught & (truth > 0)], truth[is_taught & (truth > 0)])
-    is_asked = ~is_taught & (truth > 0)
-    return float(f1_score(truth[is_asked], fitted.predict(feature[is_asked]), average="macro"))
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"atmosphere": "2007/1980"}, "atmosphere is 2007/1980 but no volcano_scan is given"),
+        ({"atmosphere": "2020/1980"}, "2007/1980"),
+        ({"smooth": 5, "smooth_order": 5}, "smooth_order 5 must be below smooth"),
+        ({"smooth": 4}, "smooth"),
+        ({"despike_windows": [4]}, "despike_windows"),
+        ({"ratio_pixels": 0}, "ratio_pixels"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_naming_the_key(given: dict, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        validate({"clean": given}, "test")

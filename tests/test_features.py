@@ -20,10 +20,14 @@ from gibbsite.steps import features as features_step
 from handmade_cubes import Cube
 
 
-def learn(spectra: np.ndarray, n_features: int) -> features.Basis:
+def learn(spectra: np.ndarray, n_features: int | str, method: str = "pca") -> features.Basis:
     within = features.fences(spectra)
     wavelength = np.linspace(1.0, 2.6, spectra.shape[1])
-    return features.fit_basis(features.band_sums(spectra, within), within, wavelength, n_features)
+    pixel = np.arange(len(spectra))
+    noise = features.noise_sums(spectra, pixel, len(spectra), within)
+    return features.fit_basis(
+        features.Learnt(features.band_sums(spectra, within), noise, within, wavelength), n_features, method
+    )
 
 
 def flat(seed: int = 5, **shape: int) -> np.ndarray:
@@ -31,15 +35,18 @@ def flat(seed: int = 5, **shape: int) -> np.ndarray:
     return cube.reshape(-1, cube.shape[-1])
 
 
+PLAIN = {"destripe": False, "incidence": False, "despike": False, "despike_columns": False, "smile": False}
+
+
 def settings(**sections: dict) -> Settings:
-    plain = {"features": {"n_features": 4}, "clean": {"destripe": False, "incidence": False}}
+    plain = {"features": {"n_features": 4}, "clean": PLAIN}
     return validate({name: plain.get(name, {}) | sections.get(name, {}) for name in plain | sections}, "test")
 
 
 def run_both(folder: Path, cubes: list[Path], chosen: Settings) -> tuple[Path, Path]:
     basis, out = folder / "basis.zarr", folder / "features.zarr"
     basis_step.run(argparse.Namespace(cubes=cubes, out=basis), chosen)
-    features_step.run(argparse.Namespace(cube=cubes[0], basis=basis, out=out), chosen)
+    features_step.run(argparse.Namespace(cube=cubes[0], basis=basis, out=out, quick_look=None), chosen)
     return basis, out
 
 
@@ -57,7 +64,8 @@ def test_features_equal_whitened_pca_of_sklearn_up_to_sign():
     spectra = np.clip(spectra, within.low, within.high)
     standard = (spectra - spectra.mean(axis=0)) / spectra.std(axis=0)
     oracle = PCA(5, svd_solver="full").fit(standard)
-    basis = features.fit_basis(features.band_sums(spectra, within), within, np.arange(14.0), 5)
+    learnt = features.Learnt(features.band_sums(spectra, within), features.no_sums(14), within, np.arange(14.0))
+    basis = features.fit_basis(learnt, 5)
     theirs = oracle.transform(standard) / np.sqrt(oracle.explained_variance_ * (len(spectra) - 1) / len(spectra))
     ours = features.project(spectra, basis)
     theirs *= np.sign((ours * theirs).sum(axis=0))
@@ -294,7 +302,7 @@ def test_incidence_and_stripes_are_taken_out(tmp_path):
 
     def features_of(cube: Path, **clean: bool) -> np.ndarray:
         out = tmp_path / "features.zarr"
-        features_step.run(argparse.Namespace(cube=cube, basis=basis, out=out), settings(clean=clean))
+        features_step.run(argparse.Namespace(cube=cube, basis=basis, out=out, quick_look=None), settings(clean=clean))
         return arrays_of(out, "features")["feature"].reshape(height, width, 4) * 2.0**-10
 
     truth = features_of(first)
@@ -331,7 +339,7 @@ def test_scenes_of_other_bands_are_refused_naming_both(tmp_path):
     run_both(tmp_path, cubes[:1], settings())
     with pytest.raises(InputError, match=r"b\.zarr: .* of .*basis\.zarr"):
         features_step.run(
-            argparse.Namespace(cube=cubes[1], basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr"),
+            argparse.Namespace(cube=cubes[1], basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr", quick_look=None),
             settings(),
         )
 
@@ -352,7 +360,8 @@ def test_a_scene_without_usable_pixels_is_refused_and_leaves_nothing(tmp_path):
     basis_step.run(argparse.Namespace(cubes=[good], out=tmp_path / "basis.zarr"), chosen)
     with pytest.raises(InputError, match=r"b\.zarr: no usable pixel"):
         features_step.run(
-            argparse.Namespace(cube=empty, basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr"), chosen
+            argparse.Namespace(cube=empty, basis=tmp_path / "basis.zarr", out=tmp_path / "f.zarr", quick_look=None),
+            chosen,
         )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.zarr", "b.zarr", "basis.zarr"]
 
@@ -371,9 +380,91 @@ def test_clipped_share_counts_values_beyond_the_range(tmp_path):
     steeper = features.Basis(**{**vars(steep), "axes": steep.axes * 64.0})
     feature_store.write_basis(tmp_path / "steep.zarr", steeper)
     out = tmp_path / "f.zarr"
-    features_step.run(argparse.Namespace(cube=cube, basis=tmp_path / "steep.zarr", out=out), settings())
+    features_step.run(
+        argparse.Namespace(cube=cube, basis=tmp_path / "steep.zarr", out=out, quick_look=None), settings()
+    )
     stored = arrays_of(out, "features")["feature"]
     share = store.read(out, "features").attrs["clipped_share"]
     assert 0.3 < share < 0.9
     assert share == pytest.approx((np.abs(stored) == 32767).mean(), abs=1e-3)
     json.dumps(share)
+
+
+# Noise, quality
+
+
+def test_mnf_puts_signal_first_where_variance_would_put_noise():
+    """One noisy band varies most; a smooth pattern in the others is what neighbours share."""
+    random = np.random.default_rng(4)
+    pattern = np.repeat(random.normal(size=400), 20)
+    spectra = 0.3 + 0.01 * random.normal(size=(8000, 12))
+    spectra[:, :3] += 0.01 * pattern[:, None]
+    spectra[:, 6:] += 0.05 * random.normal(size=8000)[:, None]
+    first = {method: features.project(spectra, learn(spectra, 2, method))[:, 0] for method in ("pca", "mnf")}
+    share = {method: abs(np.corrcoef(value, pattern)[0, 1]) for method, value in first.items()}
+    assert share["mnf"] > 0.8
+    assert share["pca"] < 0.2
+    basis = learn(spectra, 3, "mnf")
+    assert (np.diff(basis.noise_share) >= 0).all()
+    white = features.project(spectra, basis)
+    np.testing.assert_allclose(np.cov(white.T), np.eye(3), atol=2e-3, err_msg="mnf features are not white")
+
+
+@pytest.mark.parametrize("method", ["pca", "mnf"])
+def test_auto_keeps_the_components_that_are_more_signal_than_noise(method):
+    random = np.random.default_rng(9)
+    amount = np.repeat(random.normal(size=(300, 3)), 30, axis=0) * [0.05, 0.04, 0.03]
+    spectra = 0.3 + amount @ random.normal(size=(3, 14)) + 0.002 * random.normal(size=(9000, 14))
+    basis = learn(spectra, "auto", method)
+    assert len(basis.axes) == 3
+    assert (basis.noise_share < 0.5).all()
+
+
+def test_noise_needs_neighbours():
+    with pytest.raises(InputError, match="found 0 pairs of neighbouring usable pixels"):
+        spectra = flat()
+        within = features.fences(spectra)
+        sums = features.band_sums(spectra, within)
+        features.fit_basis(features.Learnt(sums, features.no_sums(14), within, np.arange(14.0)), "auto")
+
+
+def test_neighbours_are_of_one_line():
+    spectra = flat()[:12]
+    within = features.fences(flat())
+    pixel = np.array([3, 4, 5, 9, 10, 12, 13, 14, 15, 16, 20, 21])
+    # Width 5: 4|5, 9|10 and 14|15 are ends and beginnings of lines.
+    assert features.noise_sums(spectra, pixel, 5, within).n == 5
+
+
+@pytest.mark.parametrize("method", ["pca", "mnf"])
+def test_the_error_is_what_the_features_leave_of_a_spectrum(method):
+    spectra = flat(seed=3)
+    basis = learn(spectra, 4, method)
+    lines = np.ascontiguousarray(spectra.T)[None]
+    feature, error = features.project_lines(lines, basis)
+    held = np.clip(spectra.astype(float), basis.fences.low, basis.fences.high)
+    z = (held - basis.mean) / basis.scale
+    rebuilt = np.linalg.lstsq(basis.axes, feature[0], rcond=None)[0].T
+    np.testing.assert_allclose(error[0], np.sqrt(np.mean((z - rebuilt) ** 2, axis=1)), atol=1e-3)
+
+
+def test_error_and_despiked_values_are_stored_with_the_features(tmp_path):
+    reflectance = handmade_cubes.spectra(60, 9, 14)
+    reflectance[30, 4, 7] += 2.0
+    cube = Cube(reflectance, handmade_cubes.map_grid(60, 9))
+    path = handmade_cubes.write_cube(tmp_path / "scene.zarr", cube)
+    chosen = settings(clean={"despike": True, "despike_columns": True})
+    _, out = run_both(tmp_path, [path], chosen)
+    stored = arrays_of(out, "features")
+    assert stored["error"].dtype == np.float32
+    assert (stored["error"] > 0).all()
+    assert stored["n_despiked"][30 * 9 + 4] == 1
+
+
+def test_left_out_bands_are_not_used(tmp_path):
+    cube = Cube(handmade_cubes.spectra(), handmade_cubes.map_grid())
+    chosen = settings(features={"n_features": 3, "leave_out": [[1.4, 1.6], [2.0, 2.1]]})
+    basis, _ = run_both(tmp_path, [handmade_cubes.write_cube(tmp_path / "scene.zarr", cube)], chosen)
+    wavelength = np.linspace(1.05, 2.5, 14)
+    expected = wavelength[~((wavelength >= 1.4) & (wavelength <= 1.6)) & ~((wavelength >= 2.0) & (wavelength <= 2.1))]
+    assert arrays_of(basis, "basis")["wavelength"].tolist() == expected.tolist()

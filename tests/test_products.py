@@ -43,6 +43,7 @@ def arguments(results: Results, scene: str, out: Path) -> argparse.Namespace:
     return argparse.Namespace(
         class_map=results.layer(scene, "class"),
         probability=results.layer(scene, "probability"),
+        cube=Path("unused.zarr"),
         model=results.model,
         out_dir=out,
     )
@@ -101,6 +102,7 @@ def test_a_class_too_small_for_a_polygon_is_told_in_table_and_log(
     args = argparse.Namespace(
         class_map=tmp_path / "s_class.tif",
         probability=tmp_path / "s_probability.tif",
+        cube=Path("unused.zarr"),
         model=results.model,
         out_dir=tmp_path / "out",
     )

@@ -177,7 +177,7 @@ FLOOR = {"__init__", "errors", "settings"}
 """What every module may import."""
 MATHS = {
     *("statistics", "niw", "kernels", "features", "streams", "diagnostics"),
-    *("clean", "crism", "evaluate", "palette", "spectra"),
+    *("clean", "crism", "evaluate", "palette", "spectra", "threads"),
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),
@@ -185,8 +185,23 @@ SAMPLER = {
 }
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
-    *("pds", "envi", "image", "ddr", "wavelength", "observation", "ingest", "mars"),
-    *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
+    *("pds", "envi", "geotiff", "tile", "bands", "image", "ddr", "wavelength", "volcano"),
+    *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
+    *(
+        "sources",
+        "corrections",
+        "quicklook",
+        "cleaned",
+        "feature_store",
+        "labels",
+        "shapes",
+        "truth",
+        "pixels",
+        "chain",
+        "checkpoint",
+        "model",
+        "classifier",
+    ),
     *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}

@@ -1,10 +1,11 @@
 """The basis and the features of a scene on disk.
 
 A features store holds `feature` (pixel, feature) int16 in whole steps and `pixel` (pixel) int64 = y · width
-+ x, rising. A basis store holds the arrays of `features.Basis` under their own names.
++ x, rising; `error` (pixel) float32, what the features leave of each spectrum; `n_despiked` (pixel) uint16, values
+that were replaced in it. A basis store holds the arrays of `features.Basis` under their own names.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,13 +27,17 @@ class FeatureBlock(NamedTuple):
     """(n_pixels,) rising, beyond those of the block before."""
     feature: NDArray[np.int16]
     """(n_pixels, n_features) in steps."""
+    error: NDArray[np.float32]
+    """(n_pixels,) reconstruction error, standard deviations of a band."""
+    n_despiked: NDArray[np.uint16]
+    """(n_pixels,) values that cleaning took for spikes and replaced."""
     n_clipped: int
     """Values that the fixed-point range cut off."""
 
 
 def write_basis(path: Path, basis: Basis) -> None:
     """Write the basis store."""
-    facts = {"step": FIXED_STEP, "clip": FIXED_CLIP, "n_pixels": basis.n_pixels}
+    facts = {"step": FIXED_STEP, "clip": FIXED_CLIP, "n_pixels": basis.n_pixels, "method": basis.method}
     with store.create(path, "basis", **facts) as group:
         for name in ("mean", "scale", "wavelength"):
             store.add_array(group, name, ("band",), getattr(basis, name))
@@ -40,12 +45,13 @@ def write_basis(path: Path, basis: Basis) -> None:
         store.add_array(group, "high", ("band",), basis.fences.high)
         store.add_array(group, "axes", ("feature", "band"), basis.axes)
         store.add_array(group, "variance", ("feature",), basis.variance)
+        store.add_array(group, "noise_share", ("feature",), basis.noise_share)
 
 
 def read_basis(path: Path) -> Basis:
     """The basis of a basis store."""
     group = store.read(path, "basis")
-    names = ("mean", "scale", "axes", "low", "high", "wavelength", "variance")
+    names = ("mean", "scale", "axes", "low", "high", "wavelength", "variance", "noise_share")
     array = {name: np.asarray(group[name][...]) for name in names}
     return Basis(
         mean=array["mean"],
@@ -54,6 +60,8 @@ def read_basis(path: Path) -> Basis:
         fences=Fences(array["low"], array["high"]),
         wavelength=array["wavelength"],
         variance=array["variance"],
+        noise_share=array["noise_share"],
+        method=str(group.attrs["method"]),
         n_pixels=int(group.attrs["n_pixels"]),
     )
 
@@ -63,6 +71,7 @@ class Written(NamedTuple):
 
     n_pixels: int
     clipped_share: float
+    n_despiked: int
 
 
 def write_features(
@@ -78,19 +87,54 @@ def write_features(
         "basis": basis.digest(),
     }
     with store.create(path, "features", **facts) as group:
-        feature = _growing(group, "feature", ("pixel", "feature"), (most_pixels, n_features), "int16")
-        pixel = _growing(group, "pixel", ("pixel",), (most_pixels,), "int64")
-        n_pixels = n_clipped = 0
-        for block in blocks:
+        arrays = {
+            "feature": _growing(group, "feature", ("pixel", "feature"), (most_pixels, n_features), "int16"),
+            "pixel": _growing(group, "pixel", ("pixel",), (most_pixels,), "int64"),
+            "error": _growing(group, "error", ("pixel",), (most_pixels,), "float32"),
+            "n_despiked": _growing(group, "n_despiked", ("pixel",), (most_pixels,), "uint16"),
+        }
+        n_pixels = n_clipped = n_despiked = 0
+        for block in _whole_chunks(blocks):
             end = n_pixels + len(block.pixel)
-            feature[n_pixels:end] = block.feature
-            pixel[n_pixels:end] = block.pixel
+            for name, array in arrays.items():
+                array[n_pixels:end] = getattr(block, name)
             n_pixels, n_clipped = end, n_clipped + block.n_clipped
-        feature.resize((n_pixels, n_features))
-        pixel.resize((n_pixels,))
-        written = Written(n_pixels, n_clipped / max(1, n_pixels * n_features))
+            n_despiked += int(block.n_despiked.sum())
+        for array in arrays.values():
+            array.resize((n_pixels, *array.shape[1:]))
+        written = Written(n_pixels, n_clipped / max(1, n_pixels * n_features), n_despiked)
         group.attrs["clipped_share"] = written.clipped_share
     return written
+
+
+def _whole_chunks(blocks: Iterable[FeatureBlock]) -> Iterator[FeatureBlock]:
+    """The blocks in pieces of whole chunks of the store, so that each chunk is compressed once."""
+    held: list[FeatureBlock] = []
+    for block in blocks:
+        held.append(block)
+        if sum(len(some.pixel) for some in held) >= CHUNK_PIXELS:
+            joined = _join(held)
+            whole = len(joined.pixel) // CHUNK_PIXELS * CHUNK_PIXELS
+            yield _cut(joined, slice(0, whole))
+            held = [_cut(joined, slice(whole, None))._replace(n_clipped=0)]
+    if held:
+        yield _join(held)
+
+
+def _join(blocks: list[FeatureBlock]) -> FeatureBlock:
+    return FeatureBlock(
+        pixel=np.concatenate([block.pixel for block in blocks]),
+        feature=np.concatenate([block.feature for block in blocks]),
+        error=np.concatenate([block.error for block in blocks]),
+        n_despiked=np.concatenate([block.n_despiked for block in blocks]),
+        n_clipped=sum(block.n_clipped for block in blocks),
+    )
+
+
+def _cut(block: FeatureBlock, some: slice) -> FeatureBlock:
+    return FeatureBlock(
+        block.pixel[some], block.feature[some], block.error[some], block.n_despiked[some], block.n_clipped
+    )
 
 
 def _growing(group: zarr.Group, name: str, dims: tuple[str, ...], shape: tuple[int, ...], dtype: str) -> zarr.Array:

@@ -1,9 +1,10 @@
 """Spectra to whitened features in fixed point, and the basis that does it.
 
-    fences     low and high per band, from a sample of the spectra
-    band_sums  integer sums over a block of spectra; `+` joins blocks
-    fit_basis  sums -> standardise, principal components, whitening
-    project    spectra -> features;  quantise  features -> int16
+    fences      low and high per band, from a sample of the spectra
+    band_sums   integer sums over a block of spectra; `+` joins blocks
+    noise_sums  the same over differences of neighbours, which are noise twice over
+    fit_basis   sums -> standardise, principal components (or minimum noise fraction), whitening
+    project     spectra -> features;  quantise  features -> int16
 
 Values are held within their band's fences first, in the sums and in every projection: a cosmic-ray spike
 counts as an unusually bright value, not as a thousand of them. Between its fences a band has 2¹⁸ cells, and
@@ -14,11 +15,14 @@ do not depend on the block it came in.
 
 import hashlib
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite import kernels
 from gibbsite.errors import InputError, SettingsError
+from gibbsite.threads import in_order
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -35,6 +39,8 @@ STANDARD_STEP = 2.0**-14
 """Step to which standardised values are rounded before they are projected."""
 RANK_FLOOR = 1e-6
 """Variance, against one standardised band's, below which a component is rounding and not signal."""
+MOST_PAIRS = 2**14
+"""Neighbours whose differences are added up in a scene, spread over it: plenty for the noise of some hundred bands."""
 ROWS_AT_ONCE = 2**15
 """Spectra per matrix product: bounds memory, and 2¹⁵ · 2³⁴ is below 2⁵³, where float64 stops being exact."""
 
@@ -80,6 +86,10 @@ class Basis:
     """(n_bands,) µm."""
     variance: Floats
     """(n_features,) share of the variance of all standardised bands."""
+    noise_share: Floats
+    """(n_features,) share of a feature's variance that is noise, by the differences of neighbours; NaN unknown."""
+    method: str
+    """`pca` or `mnf`."""
     n_pixels: int
     """Spectra it was learnt from."""
 
@@ -95,7 +105,9 @@ def fences(sample: Spectra) -> Fences:
     For a normal band that is ±7 standard deviations. Up to 1 % of spikes on either side do not move them, and
     a unit that covers more than 1 % of the ground lies within them, however far it is from the rest.
     """
-    first, last = np.percentile(np.asarray(sample, np.float64), [1.0, 99.0], axis=0)
+    bands = np.array_split(np.asarray(sample, np.float64).T, 8)
+    found = in_order(lambda some: np.percentile(some, [1.0, 99.0], axis=1), [some for some in bands if len(some)])
+    first, last = np.concatenate(list(found), axis=1)
     reach = last - first
     return Fences(first - reach, last + reach)
 
@@ -117,50 +129,126 @@ def band_sums(spectra: Spectra, within: Fences) -> BandSums:
     return sums
 
 
-def fit_basis(sums: BandSums, within: Fences, wavelength: Floats, n_features: int) -> Basis:
-    """The basis of the leading `n_features` principal components of the standardised bands, whitened.
+def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences) -> BandSums:
+    """Sums over the differences of neighbours in a line: of the spectra (n_spectra, n_bands) of pixels y · width + x.
 
+    The ground changes little from one pixel to the next, so a difference is mostly noise, stripes included.
+    """
+    sums = no_sums(spectra.shape[1])
+    left = np.flatnonzero((np.diff(pixel) == 1) & (pixel[1:] % width != 0))
+    left = left[:: -(-len(left) // MOST_PAIRS) or 1]
+    middle, unit = _cells(within)
+    # A difference is up to twice a value, its square up to four times: fewer rows at once stay exact.
+    for start in range(0, len(left), ROWS_AT_ONCE // 4):
+        rows = left[start : start + ROWS_AT_ONCE // 4]
+        cell = [
+            np.rint((np.clip(np.asarray(spectra[some], np.float64), within.low, within.high) - middle) / unit)
+            for some in (rows, rows + 1)
+        ]
+        step = cell[1] - cell[0]
+        sums += BandSums(len(rows), step.sum(axis=0).astype(np.int64), (step.T @ step).astype(np.int64))
+    return sums
+
+
+class Learnt(NamedTuple):
+    """What a basis is fitted to."""
+
+    sums: BandSums
+    """Over all spectra."""
+    noise: BandSums
+    """Over differences of neighbours."""
+    within: Fences
+    """Fences of both."""
+    wavelength: Floats
+    """(n_bands,) µm."""
+
+
+def fit_basis(learnt: Learnt, n_features: int | Literal["auto"], method: str = "pca") -> Basis:
+    """The basis of the leading components of the standardised bands, whitened.
+
+    `pca` takes components by variance, `mnf` by the share of noise in their variance, least first (Green et al. 1988,
+    IEEE Trans. Geosci. Remote Sens. 26, 65-74). `auto` takes the leading ones that noise makes up less than half of.
     Each axis points where its largest loading is positive, so the same spectra always give the same signs.
     """
-    _check_counts(sums, n_features)
-    mean_cell = sums.total / sums.n
-    covariance = sums.outer / sums.n - np.outer(mean_cell, mean_cell)
+    sums, within = learnt.sums, learnt.within
+    _check_counts(sums, 1 if n_features == "auto" else n_features)
+    if learnt.noise.n < 2 and (method == "mnf" or n_features == "auto"):
+        raise InputError(
+            f"found {learnt.noise.n} pairs of neighbouring usable pixels, expected at least 2 to tell noise from "
+            "signal; set features.method to pca and features.n_features to a number"
+        )
+    covariance = _covariance(sums)
     # A band that stays in one cell has variance 0, and must not get a scale from rounding.
     varies = covariance.diagonal() > 0.5
     scale_cell = np.sqrt(np.where(varies, covariance.diagonal(), 1.0))
-    correlation = np.where(np.outer(varies, varies), covariance / np.outer(scale_cell, scale_cell), 0.0)
-    value, vector = np.linalg.eigh(correlation)
-    value, vector = value[::-1], vector[:, ::-1].T
-    _check_rank(value, n_features)
-    axes = vector[:n_features] / np.sqrt(value[:n_features, None])
+    both = np.where(np.outer(varies, varies), 1.0 / np.outer(scale_cell, scale_cell), 0.0)
+    correlation, noise = covariance * both, _covariance(learnt.noise) / 2 * both
+    axes = _components(correlation, noise, method)
+    share = np.einsum("ij,jk,ik->i", axes, noise, axes) if learnt.noise.n > 1 else np.full(len(axes), np.nan)
+    n_kept = _n_below_half(share) if n_features == "auto" else n_features
+    _check_rank(len(axes), n_kept)
     middle, unit = _cells(within)
-    mean = middle + mean_cell * unit
+    mean = middle + sums.total / sums.n * unit
     scale = np.where(varies, scale_cell * unit, 1.0)
     return Basis(
         mean=mean,
         scale=scale,
-        axes=_point_up(_round_axes(axes, _reach(within, mean, scale))),
+        axes=_point_up(_round_axes(axes[:n_kept], _reach(within, mean, scale))),
         fences=within,
-        wavelength=np.asarray(wavelength, np.float64),
-        variance=value[:n_features] / max(1, int(varies.sum())),
+        wavelength=np.asarray(learnt.wavelength, np.float64),
+        variance=((axes[:n_kept] @ correlation) ** 2).sum(axis=1) / max(1, int(varies.sum())),
+        noise_share=share[:n_kept],
+        method=method,
         n_pixels=sums.n,
     )
 
 
 def project(spectra: Spectra, basis: Basis) -> Floats:
     """Features (n_spectra, n_features) of spectra (n_spectra, n_bands), all finite."""
-    features = np.empty((len(spectra), len(basis.axes)))
-    for start in range(0, len(spectra), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        held = np.clip(np.asarray(spectra[rows], np.float64), basis.fences.low, basis.fences.high)
-        # Whole steps times whole multiples of a power of two (`_round_axes`): nothing is rounded in the sum.
-        features[rows] = np.rint((held - basis.mean) / basis.scale / STANDARD_STEP) @ basis.axes.T
-    return features * STANDARD_STEP
+    lines = np.ascontiguousarray(np.asarray(spectra, np.float32).T)[None]
+    return project_lines(lines, basis)[0][0].T
+
+
+def project_lines(lines: NDArray[np.float32], basis: Basis) -> tuple[Floats, Floats]:
+    """Features (line, feature, sample) of lines (line, band, sample), and the reconstruction error (line, sample).
+
+    That is the root mean square over bands, in standard deviations of each, of what the features leave of a spectrum
+    held within its fences.
+    """
+    table = np.stack([basis.fences.low, basis.fences.high, basis.mean, basis.scale])
+    within = np.linalg.inv(basis.axes @ basis.axes.T)
+    # Whole steps times whole multiples of a power of two (`_round_axes`): nothing is rounded in the sums.
+    feature, rest = kernels.project_lines(lines, table, basis.axes, within, STANDARD_STEP)
+    return feature, np.sqrt(np.maximum(rest, 0.0))
 
 
 def quantise(values: Floats, step: float = FIXED_STEP, clip: float = FIXED_CLIP) -> NDArray[np.int16]:
     """Finite values in whole steps, held within ±clip."""
     return np.rint(np.clip(values, -clip, clip) / step).astype(np.int16)
+
+
+def _covariance(sums: BandSums) -> Floats:
+    """Covariance (n_bands, n_bands) in cells²; 0 of nothing."""
+    mean = sums.total / max(1, sums.n)
+    return np.asarray(sums.outer / max(1, sums.n) - np.outer(mean, mean))
+
+
+def _components(correlation: Floats, noise: Floats, method: str) -> Floats:
+    """All directions (n, n_bands) of unit variance, the wanted ones first, but none that is mere rounding."""
+    value, vector = np.linalg.eigh(correlation)
+    value, vector = value[::-1], vector[:, ::-1].T
+    rank = int((value > RANK_FLOOR).sum())
+    axes = vector[:rank] / np.sqrt(value[:rank, None])
+    if method == "pca":
+        return axes
+    _, turn = np.linalg.eigh(axes @ noise @ axes.T)
+    return np.asarray(turn.T @ axes)
+
+
+def _n_below_half(noise_share: Floats) -> int:
+    """Number of leading components before the first that noise makes up half of, at least one."""
+    noisy = np.flatnonzero(noise_share >= 0.5)
+    return max(1, int(noisy[0]) if noisy.size else len(noise_share))
 
 
 def _cells(within: Fences) -> tuple[Floats, Floats]:
@@ -204,8 +292,7 @@ def _check_counts(sums: BandSums, n_features: int) -> None:
         )
 
 
-def _check_rank(value: Floats, n_features: int) -> None:
-    rank = int((value > RANK_FLOOR).sum())
+def _check_rank(rank: int, n_features: int) -> None:
     if n_features > rank:
         raise InputError(
             f"features.n_features is {n_features}, but the spectra vary in only {rank} independent ways; "

@@ -59,6 +59,7 @@ rule products:
         class_map=f"{RESULTS}/maps/{{scene}}_class.tif",
         probability=f"{RESULTS}/maps/{{scene}}_probability.tif",
         model=f"{RESULTS}/model.zarr",
+        cube=f"{RESULTS}/cubes/{{scene}}.zarr",
     output:
         polygons=f"{RESULTS}/products/{{scene}}_classes.gpkg",
         code=f"{RESULTS}/products/{{scene}}_class.tif",
@@ -81,4 +82,5 @@ rule products:
         settings=settings("products"),
     shell:
         "gibbsite products --class-map {input.class_map:q} --probability {input.probability:q}"
-        ' --model {input.model:q} --settings {params.settings:q} --out-dir "$(dirname {output.polygons:q})" 2> {log:q}'
+        ' --model {input.model:q} --cube {input.cube:q} --settings {params.settings:q}'
+        ' --out-dir "$(dirname {output.polygons:q})" 2> {log:q}'

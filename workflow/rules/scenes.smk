@@ -51,7 +51,8 @@ rule features:
         cube=f"{RESULTS}/cubes/{{scene}}.zarr",
         basis=f"{RESULTS}/basis.zarr",
     output:
-        directory(f"{RESULTS}/features/{{scene}}.zarr"),
+        features=directory(f"{RESULTS}/features/{{scene}}.zarr"),
+        quick_look=f"{RESULTS}/quicklooks/{{scene}}.png",
     log:
         f"{RESULTS}/logs/features/{{scene}}.log",
     benchmark:
@@ -65,7 +66,7 @@ rule features:
         settings=settings("clean", "features"),
     shell:
         "gibbsite features {input.cube:q} --basis {input.basis:q}"
-        " --settings {params.settings:q} --out {output:q} 2> {log:q}"
+        " --settings {params.settings:q} --out {output.features:q} --quick-look {output.quick_look:q} 2> {log:q}"
 
 
 rule labels:

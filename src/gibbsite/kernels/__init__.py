@@ -1,24 +1,56 @@
 """The hot loops, in numba, and the only modules that know it: plain arrays in and out, no hidden state."""
 
+from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
 from gibbsite.kernels.lanes import class_odds, find_anchors, indicate, lay_out, log_density, uniforms
+from gibbsite.kernels.lines import (
+    bridge_gaps,
+    combine_bands,
+    combine_bands_by_column,
+    divide_air,
+    divide_columns,
+    divide_pixels,
+    project_lines,
+    survey_stored,
+    take_lines,
+    take_stored,
+)
 from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, part_seats, take_seats
 from gibbsite.kernels.sides import take_sides
+from gibbsite.kernels.spikes import despike_columns, despike_spectra
+from gibbsite.kernels.stripes import keep_ratios, median_keys
 from gibbsite.kernels.sums import add_up
 
 __all__ = [
     "add_up",
+    "best_of_columns",
+    "bridge_gaps",
     "change_seat",
     "choose_seats",
     "class_odds",
+    "combine_bands",
+    "combine_bands_by_column",
+    "crookedness",
+    "despike_columns",
+    "despike_spectra",
+    "divide_air",
+    "divide_by_bland",
+    "divide_columns",
+    "divide_pixels",
     "find_anchors",
     "indicate",
+    "keep_ratios",
     "lay_out",
     "log_density",
     "log_fit",
+    "median_keys",
     "part_seats",
+    "project_lines",
     "scan_block",
+    "survey_stored",
+    "take_lines",
     "take_seats",
     "take_sides",
+    "take_stored",
     "uniforms",
 ]

@@ -1,9 +1,7 @@
 """Learn, from all scenes, the basis that turns spectra into features."""
 
 import argparse
-import functools
 import logging
-import operator
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite import feature_store, features
-from gibbsite.cleaned import CleanedScene, Spectra, check_bands, open_cleaned
-from gibbsite.settings import Settings
+from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
+from gibbsite.features import Basis, Learnt
+from gibbsite.settings import Features, Settings
 
 SAMPLE = 20_000
 """Spectra, spread over all scenes, that the fences are taken from."""
+MOST = 2**15
+"""About so many spectra at most are learnt from: in larger scenes, those of every second, third, … group of lines."""
 
 log = logging.getLogger(__name__)
 
@@ -28,30 +29,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the basis of all cubes."""
-    scenes = [open_cleaned(path, settings) for path in args.cubes]
-    for scene in scenes[1:]:
-        check_bands(scene, scenes[0].wavelength, scenes[0].path)
-    n_features = settings.features.n_features
-    fences = features.fences(_sample(scenes))
-    sums = functools.reduce(
-        operator.add,
-        (features.band_sums(block.spectra, fences) for scene in scenes for block in scene.blocks()),
-        features.no_sums(len(fences.low)),
-    )
-    basis = features.fit_basis(sums, fences, scenes[0].wavelength, n_features)
+    basis = learn([open_cleaned(path, settings) for path in args.cubes], settings.features)
     feature_store.write_basis(args.out, basis)
     log.info(
         "basis: %d features of %d bands hold %.2f %% of the variance of %d pixels",
-        n_features, len(basis.mean), 100 * basis.variance.sum(), basis.n_pixels,
+        len(basis.axes), len(basis.mean), 100 * basis.variance.sum(), basis.n_pixels,
     )  # fmt: skip
 
 
-def _sample(scenes: Sequence[CleanedScene]) -> Spectra:
-    """About SAMPLE spectra (n_spectra, n_bands) from all over the scenes, the same for any blocks."""
-    n_valid = sum(int(scene.cube["valid"].values.sum()) for scene in scenes)
-    share = min(1.0, SAMPLE / max(1, n_valid))
-    blocks = (block for scene in scenes for block in scene.blocks())
-    return np.concatenate([block.spectra[_is_chosen(block.pixel, share)] for block in blocks])
+def learn(scenes: Sequence[CleanedScene], chosen: Features) -> Basis:
+    """The basis of the spectra of all scenes."""
+    for scene in scenes[1:]:
+        check_bands(scene, scenes[0].wavelength, scenes[0].source.path)
+    n_valid = sum(int(scene.source.valid.sum()) for scene in scenes)
+    every = -(-n_valid // MOST)
+    samples = [_spectra(scene, every) for scene in scenes]
+    n_found = sum(len(pixel) for pixel, _ in samples)
+    share = min(1.0, SAMPLE / max(1, n_found))
+    fences = features.fences(np.concatenate([spectra[_is_chosen(pixel, share)] for pixel, spectra in samples]))
+    sums = noise = features.no_sums(len(fences.low))
+    for scene, (pixel, spectra) in zip(scenes, samples, strict=True):
+        sums += features.band_sums(spectra, fences)
+        noise += features.noise_sums(spectra, pixel, scene.source.valid.shape[1], fences)
+    return features.fit_basis(Learnt(sums, noise, fences, scenes[0].wavelength), chosen.n_features, chosen.method)
+
+
+def _spectra(scene: CleanedScene, every: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Numbers (n_pixels,) and spectra (n_pixels, n_bands) of the usable pixels of each `every`-th group of lines."""
+
+    def of_block(block: Block) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        usable = block.usable()
+        return block.pixel(usable), block.lines.transpose(0, 2, 1)[usable]
+
+    parts = list(scene.map_blocks(of_block, every))
+    pixel, spectra = (np.concatenate(part) for part in zip(*parts, strict=True))
+    scene.check_usable(len(pixel))
+    return pixel, spectra
 
 
 def _is_chosen(pixel: NDArray[np.int64], share: float) -> NDArray[np.bool_]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from gibbsite import feature_store, features
-from gibbsite.cleaned import CleanedScene, check_bands, open_cleaned
-from gibbsite.feature_store import FeatureBlock
+from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
+from gibbsite.feature_store import FeatureBlock, Written
 from gibbsite.features import FIXED_CLIP, Basis
-from gibbsite.scene import grid_of
+from gibbsite.quicklook import Glimpse, QuickLook
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -22,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cube", type=Path, metavar="CUBE.zarr", help="cube store made by `ingest`")
     parser.add_argument("--basis", type=Path, required=True, help="basis store made by `basis` from all scenes")
     parser.add_argument("--out", type=Path, required=True, help="features store to write")
+    parser.add_argument(
+        "--quick-look", type=Path, metavar="FILE.png", help="picture of the scene before and after cleaning"
+    )
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
@@ -29,18 +32,42 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     basis = feature_store.read_basis(args.basis)
     scene = open_cleaned(args.cube, settings)
     check_bands(scene, basis.wavelength, args.basis)
-    n_valid = int(scene.cube["valid"].values.sum())
-    written = feature_store.write_features(
-        args.out, _blocks(scene, basis), n_valid, basis, scene.name, grid_of(scene.cube)
-    )
+    look = QuickLook(scene) if args.quick_look is not None else None
+    written = write(args.out, scene, basis, look)
+    if look is not None:
+        look.write(args.quick_look)
     log.info(
-        "features: %s has %d usable pixels of %d, %.4f %% of the values were cut at ±%g",
-        scene.name, written.n_pixels, scene.cube["valid"].size, 100 * written.clipped_share, FIXED_CLIP,
+        "features: %s has %d usable pixels of %d, %.4f %% of the values were cut at ±%g, %d values were spikes",
+        scene.source.name, written.n_pixels, scene.source.valid.size, 100 * written.clipped_share, FIXED_CLIP,
+        written.n_despiked,
     )  # fmt: skip
 
 
-def _blocks(scene: CleanedScene, basis: Basis) -> Iterator[FeatureBlock]:
-    for block in scene.blocks():
-        value = features.project(block.spectra, basis)
-        n_clipped = int((np.abs(value) > FIXED_CLIP).sum())
-        yield FeatureBlock(block.pixel, features.quantise(value), n_clipped)
+def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None = None) -> Written:
+    """What went into the features store that is then at `out`; `look` sees every block pass."""
+
+    def of_block(block: Block) -> tuple[FeatureBlock, Glimpse | None]:
+        usable = block.usable()
+        feature, error = features.project_lines(block.lines, basis)
+        value = feature.transpose(0, 2, 1)[usable]
+        made = FeatureBlock(
+            pixel=block.pixel(usable),
+            feature=features.quantise(value),
+            error=error[usable].astype(np.float32),
+            n_despiked=block.n_despiked[usable].astype(np.uint16),
+            n_clipped=int((np.abs(value) > FIXED_CLIP).sum()),
+        )
+        return made, look.of_block(block) if look is not None else None
+
+    def blocks() -> Iterator[FeatureBlock]:
+        n_usable = 0
+        for made, glimpse in scene.map_blocks(of_block):
+            n_usable += len(made.pixel)
+            if look is not None and glimpse is not None:
+                look.after.append(glimpse)
+            yield made
+        scene.check_usable(n_usable)
+
+    source = scene.source
+    most = max(1, int(source.valid.sum()))
+    return feature_store.write_features(out, blocks(), most, basis, source.name, source.grid)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gibbsite import polygons, products, store
+from gibbsite import polygons, products, projected, store
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S_probability.tif",
         help="probability of the mapped class, of the same step",
     )
+    parser.add_argument("--cube", type=Path, required=True, help="cube of the scene (where its pixels lie)")
     parser.add_argument("--model", type=Path, required=True, help="model of the select step (names and colours)")
     parser.add_argument(
         "--out-dir",
@@ -40,11 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the products of one scene."""
     classes = store.read(args.model, "model").attrs["classes"]
-    scene = products.read_scene(args.class_map, args.probability, classes)
     smallest = settings.products.min_polygon_pixels
-    sieved = polygons.without_specks(scene.code, smallest)
-    with store.writing_together(args.out_dir) as out:
-        written = products.write_products(scene, args.class_map, sieved, out)
+    with projected.on_common_map(args.class_map, args.cube, settings.products, args.out_dir) as class_map:
+        scene = products.read_scene(class_map, class_map.with_name(args.probability.name), classes)
+        sieved = polygons.without_specks(scene.code, smallest)
+        with store.writing_together(args.out_dir) as out:
+            written = products.write_products(scene, class_map, sieved, out)
     log.info("%s: wrote %s to %s", scene.name, ", ".join(path.name for path in written), args.out_dir)
     lost = set(np.unique(scene.code)) - set(np.unique(sieved))
     if lost:

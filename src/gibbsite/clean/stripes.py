@@ -1,13 +1,13 @@
-"""Corrections of spectra: gaps, slant sunlight, stripes of detector columns. Arrays in, arrays out.
+"""Stripes of detector columns.
 
 Destriping compares neighbours only: a column's median follows the mineral that fills the column, but the ratio of
 one column to the next, taken line by line, is mostly stripe. Its result does not depend on how a scene is cut into
 blocks:
 
     pair = neighbour_columns(detector_column, valid)
-    pixel = sample_columns(pair)                             which pairs to read, the same for every cut
-    ratio = column_medians(ratios, pair[pixel], n_columns)   of each column's neighbour to itself
-    gains = column_gains(ratio)                              divide each spectrum by gains[its column]
+    place = places(pair)                            which pairs to read, the same for every cut
+    ratio = kernels.median_keys(keys)               of each column's neighbour to itself
+    gains = column_gains(ratio)                     divide each spectrum by the gain of its column
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ from scipy.ndimage import correlate1d
 
 Floats = NDArray[np.floating]
 
-STEEPEST_INCIDENCE = 85.0
-"""Degrees. Beyond it the light is mostly the sky's, and 1/cos would blow noise up more than 11-fold."""
+MOST_PAIRS = 480
+"""Pairs of neighbours read in each pair of columns, spread over the scene: those of a whole FRT."""
 WIDTH = 5
 """Columns; what changes more slowly is the scene's. Wider takes out more of strong stripes, but then the scene's own
 differences, which add up from column to column, weigh more. Of the stripes' variance in simulated TRR3 scenes (0.4 %,
@@ -26,30 +26,6 @@ _LARGEST_GAIN = 2.0
 """Stripes are a few per cent; a gain beyond this comes from a dark or broken band and would do harm."""
 _BIWEIGHT = 6.0
 """Residuals beyond this many median absolute deviations do not pull on the smooth curve (Cleveland 1979)."""
-
-
-def fill_gaps(spectra: Floats, wavelength: NDArray[np.float64]) -> Floats:
-    """The spectra (..., band) with NaN replaced by linear interpolation in `wavelength` (band).
-
-    At the ends the nearest value is taken. Spectra without any finite value stay NaN. The dtype is kept.
-    """
-    flat = spectra.reshape(-1, spectra.shape[-1])
-    finite = np.isfinite(flat)
-    broken = ~finite.all(axis=1) & finite.any(axis=1)
-    if not broken.any():
-        return spectra
-    filled = flat.copy()
-    filled[broken] = _interpolate(flat[broken], finite[broken], wavelength)
-    return filled.reshape(spectra.shape)
-
-
-def divide_by_cos_incidence(spectra: Floats, incidence: Floats) -> Floats:
-    """The spectra (..., band) as if lit from above: divided by the cosine of `incidence` (...), degrees.
-
-    Unknown incidence (NaN) gives NaN. Angles beyond STEEPEST_INCIDENCE count as that.
-    """
-    cosine = np.cos(np.deg2rad(np.minimum(incidence, STEEPEST_INCIDENCE)))
-    return spectra / cosine[..., None].astype(spectra.dtype)
 
 
 def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -65,38 +41,23 @@ def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> 
     return pair
 
 
-def sample_columns(column: NDArray[np.integer], most: int = 400) -> NDArray[np.int64]:
-    """Rising flat indices of at most `most` pixels of each column (y, x), spread over the scene; -1 is left out."""
-    pixel = np.flatnonzero(column.ravel() >= 0)
-    owner = column.ravel()[pixel]
+def places(pair: NDArray[np.integer], most: int = MOST_PAIRS) -> NDArray[np.int32]:
+    """The number (y, x) of each pair of neighbours among those of its column, -1 where there is none or it is left out.
+
+    Of a column with more than `most`, that many are taken, spread over the scene.
+    """
+    pixel = np.flatnonzero(pair.ravel() >= 0)
+    owner = pair.ravel()[pixel]
     by_column = np.argsort(owner, kind="stable")
     _, start, count = np.unique(owner[by_column], return_index=True, return_counts=True)
-    place = np.arange(pixel.size) - np.repeat(start, count)
+    rank = np.arange(pixel.size) - np.repeat(start, count)
     size = np.repeat(count, count)
-    # Of `size` pixels the ones are taken where place·most/size passes a whole number: `most` of them, evenly.
-    taken = (size <= most) | (place * most // size != (place + 1) * most // size)
-    return np.sort(pixel[by_column[taken]])
-
-
-def ratios(above: Floats, below: Floats) -> Floats:
-    """above/below (n, band), NaN where one of them is not positive."""
-    usable = (above > 0) & (below > 0)
-    return np.divide(above, below, out=np.full_like(above, np.nan), where=usable)
-
-
-def column_medians(values: Floats, column: NDArray[np.integer], n_columns: int) -> NDArray[np.float64]:
-    """Median (n_columns, band) of the values (n, band) of each detector column (n); NaN values do not count.
-
-    NaN where a column has no finite value; column -1 is left out.
-    """
-    medians = np.full((n_columns, values.shape[1]), np.nan)
-    order = np.argsort(column, kind="stable")
-    starts = np.searchsorted(column[order], np.arange(n_columns + 1))
-    for index in range(n_columns):
-        members = values[order[starts[index] : starts[index + 1]]]
-        if members.size:
-            medians[index] = _median(members)
-    return medians
+    # Of `size` pairs the ones are taken where rank·most/size passes a whole number: `most` of them, evenly.
+    place = np.where(size <= most, rank, rank * most // size)
+    taken = (size <= most) | (place != (rank + 1) * most // size)
+    found = np.full(pair.size, -1, np.int32)
+    found[pixel[by_column[taken]]] = place[taken]
+    return found.reshape(pair.shape)
 
 
 def column_gains(ratio: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.float64]:
@@ -116,20 +77,6 @@ def column_gains(ratio: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.f
     weight = np.where(known, np.clip(1 - (residual / scale) ** 2, 0, None) ** 2, 0.0)
     residual = np.where(known, level - _local_line(level, weight, width), 0.0)
     return np.clip(np.exp(residual), 1 / _LARGEST_GAIN, _LARGEST_GAIN)
-
-
-def _interpolate(flat: Floats, finite: NDArray[np.bool_], wavelength: NDArray[np.float64]) -> Floats:
-    """Spectra (n, band), each with some finite value, with their gaps bridged."""
-    n_bands = flat.shape[1]
-    band = np.arange(n_bands)
-    before = np.maximum.accumulate(np.where(finite, band, -1), axis=1)
-    after = np.minimum.accumulate(np.where(finite, band, n_bands)[:, ::-1], axis=1)[:, ::-1]
-    left = np.where(before < 0, after, before)
-    right = np.where(after == n_bands, before, after)
-    span = wavelength[right] - wavelength[left]
-    share = np.divide(wavelength - wavelength[left], span, out=np.zeros(flat.shape), where=span > 0)
-    low, high = np.take_along_axis(flat, left, axis=1), np.take_along_axis(flat, right, axis=1)
-    return np.where(finite, flat, low + share * (high - low)).astype(flat.dtype)
 
 
 def _median(values: Floats) -> NDArray[np.float64]:

@@ -1,0 +1,334 @@
+"""Cleaning and features: speed on a whole FRT, errors against noise-free spectra, detection of mixed-in minerals.
+
+Usage: python benchmarks/clean.py speed FOLDER      a simulated FRT (made there if absent, 1.5 GB), TRR3 to features
+       python benchmarks/clean.py truth             simulated scenes against their noise-free spectra
+       python benchmarks/clean.py mica FOLDER       the CRISM type spectra in FOLDER, mixed into a simulated scene
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from gibbsite import features, kernels
+from gibbsite.clean import light
+from gibbsite.cleaned import Block, CleanedScene, clean_source
+from gibbsite.observation import open_observation
+from gibbsite.scene import Grid
+from gibbsite.settings import Simulate, validate
+from gibbsite.simulate.detector import L
+from gibbsite.simulate.fields import key, uniform
+from gibbsite.simulate.instrument import Scenery, sensor_recorder
+from gibbsite.simulate.observation import write_observation
+from gibbsite.sources import Source, of_observation
+from gibbsite.steps import basis as basis_step
+from gibbsite.steps import features as features_step
+
+NONE = {"incidence": False, "despike": False, "despike_columns": False, "destripe": False, "smile": False}
+
+# ---------------------------------------------------------------------------------------------------- speed
+
+
+def best(work: Callable[[], object], times: int = 3) -> tuple[float, object]:
+    """Shortest wall time of a few runs, and what the last gave."""
+    taken, result = [], None
+    for _ in range(times):
+        start = time.perf_counter()
+        result = work()
+        taken.append(time.perf_counter() - start)
+    return min(taken), result
+
+
+def speed(folder: Path) -> None:
+    """Whole times beside reading the file, then the processor time of each step on one thread."""
+    if not list(folder.glob("*_trr3.lbl")):
+        write_observation(Simulate(lines=480, binning=1), 3, folder)
+    label = next(folder.glob("*l_trr3.lbl"))
+    file = np.memmap(label.with_suffix(".img"), "<f4", "r")
+    chosen = validate({}, "defaults")
+    out = Path(tempfile.mkdtemp()) / "features.zarr"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def whole() -> tuple[CleanedScene, features.Basis]:
+        source = of_observation(open_observation(label, next(folder.glob("*ddr1.lbl")), None), chosen.ingest)
+        scene = clean_source(source, chosen)
+        learnt = basis_step.learn([scene], chosen.features)
+        features_step.write(out, scene, learnt)
+        return scene, learnt
+
+    whole()  # compiles
+    everything, made = best(whole)
+    peak = max(peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    summed, _ = best(file.sum)
+    copied, _ = best(lambda: np.array(file))
+    cube = file[: 480 * 438 * 640].reshape(480, 438, 640)
+    turned, _ = best(lambda: np.ascontiguousarray(cube.transpose(0, 2, 1)))
+    print(f"from TRR3 to features {everything:.2f} s, peak memory {peak / 2**20:.2f} GB (before the copies below)")
+    for name, taken in (("sum", summed), ("copy", copied), ("copy as (line, sample, band)", turned)):
+        print(f"  memmap, {name}: {taken:.3f} s, which is {taken / everything:.2f} of it")
+    scene, learnt = made  # type: ignore[misc]
+    shares(scene, learnt, cube)
+
+
+def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> None:
+    """Processor time of each kernel on 16 lines, scaled to the scene."""
+    rows, made, source = slice(96, 112), scene.corrections, scene.source
+    stored, column = np.ascontiguousarray(cube[rows]), source.column[rows]
+    lines = source.read(rows, made.band)
+    counts = np.zeros((16, lines.shape[2]), np.int32)
+    cosine = light.cosine(source.incidence[rows])
+    resampled = kernels.combine_bands_by_column(lines, made.smile.start, made.smile.weight, column)
+    limits = np.array([-0.05, 1.5], np.float32)
+    work = {
+        "survey of bands and pixels": lambda: kernels.survey_stored(stored, limits, np.float32(65535), made.band > 0),
+        "read and mask": lambda: source.read(rows, made.band),
+        "bridge gaps": lambda: kernels.bridge_gaps(lines, source.wavelength[made.band]),
+        "cos i": lambda: kernels.divide_pixels(lines, cosine),
+        "despike along": lambda: kernels.despike_spectra(lines, made.spikes.windows, made.spikes.sigma, 0, 16, counts),
+        "despike down": lambda: kernels.despike_columns(lines, made.spikes.sigma, 0, 16, counts),
+        "destripe, divide": lambda: kernels.divide_columns(lines, made.gain, column),
+        "smile": lambda: kernels.combine_bands_by_column(lines, made.smile.start, made.smile.weight, column),
+        "project and error": lambda: features.project_lines(resampled, learnt),
+    }
+    for name, call in work.items():
+        call()
+        taken = []
+        for _ in range(5):
+            start = time.thread_time()
+            call()
+            taken.append(time.thread_time() - start)
+        print(f"  {name}: {1000 * min(taken) * 30:.0f} ms of one core per scene")
+
+
+# ---------------------------------------------------------------------------------------------------- truth
+
+
+class Scene:
+    """A simulated L image in memory: what was recorded, and the same without noise, spikes and stripes."""
+
+    def __init__(self, seed: int, settings: Simulate, shortest: float = 1.0, longest: float = 2.6) -> None:
+        recorder = sensor_recorder(L, settings, seed)
+        self.recorder, n_samples = recorder, 640 // settings.binning
+        centre = recorder.channels.wavelength[:, n_samples // 2]
+        self.band = np.flatnonzero((centre >= shortest) & (centre <= longest))[::-1]
+        self.wavelength = centre[self.band]
+        scenery = Scenery.of(settings, seed)
+        self.truth = np.empty((settings.lines, len(self.band), n_samples), np.float32)
+        self.seen, self.spike = np.empty_like(self.truth), np.zeros(self.truth.shape, bool)
+        for y in range(settings.lines):
+            pixels = scenery.pixels(np.full(n_samples, y), np.arange(n_samples))
+            self.truth[y] = (recorder.spectra(pixels) * pixels.light)[self.band]
+            self.seen[y] = recorder.record(pixels, shaded=True)[self.band]
+            where = pixels.line[None], pixels.sample[None], recorder.channels.channel[self.band, None]
+            self.spike[y] = uniform(recorder.stream[1], *where) < recorder.spike_rate
+        self.inside = L.scene_columns(settings.binning)
+
+    def source(self, lines: np.ndarray) -> Source:
+        """A source of these lines (line, band, sample)."""
+        height, _, width = lines.shape
+        valid = np.broadcast_to(self.inside, (height, width)).copy()
+        column = np.broadcast_to(np.arange(width, dtype=np.int16), (height, width))
+        by_column = np.where(self.inside[:, None], self.recorder.channels.wavelength[self.band].T, np.nan)
+
+        def read(rows: slice, band: np.ndarray) -> np.ndarray:
+            return np.ascontiguousarray(np.where(valid[rows, None], lines[rows][:, band], np.nan).astype(np.float32))
+
+        good = np.ones(len(self.band), bool)
+        return Source(
+            Path("simulated"), "simulated", Grid(height, width), self.wavelength, good, valid, column, None, by_column,
+            16, read,
+        )  # fmt: skip
+
+    def cleaned(self, lines: np.ndarray, **chosen: object) -> tuple[np.ndarray, np.ndarray]:
+        """These lines cleaned, and the values despiked per pixel."""
+        scene = clean_source(self.source(lines), validate({"clean": NONE | chosen}, "benchmark"))
+        blocks: list[Block] = list(scene.blocks())
+        return np.concatenate([b.lines for b in blocks]), np.concatenate([b.n_despiked for b in blocks])
+
+
+def rms(found: np.ndarray, expected: np.ndarray, where: np.ndarray | None = None) -> float:
+    """Root mean square of the relative error of what is finite, each pixel's brightness set aside."""
+    error = found / np.nanmean(found, axis=1, keepdims=True) / (expected / expected.mean(axis=1, keepdims=True)) - 1
+    return float(np.sqrt(np.nanmean(error[where] ** 2 if where is not None else error**2)))
+
+
+def depth(spectra: np.ndarray, wavelength: np.ndarray, centre: float, half: float = 0.06) -> np.ndarray:
+    """Band depth (line, sample) at a wavelength, against the line between its shoulders; three bands averaged each."""
+    level = []
+    for place in (centre - half, centre, centre + half):
+        nearest = int(np.abs(wavelength - place).argmin())
+        level.append(spectra[:, nearest - 1 : nearest + 2].mean(axis=1))
+    return 1 - 2 * level[1] / (level[0] + level[2])
+
+
+def truth() -> None:
+    """How far each correction brings spectra to the noise-free ones, and what it does to absorptions."""
+    for lines, seed in ((160, 2), (480, 5)):
+        scene = Scene(seed, Simulate(lines=lines, binning=10))
+        print(
+            f"{lines} lines × {len(scene.inside)} samples, seed {seed}: {scene.spike.mean():.1e} of the values spikes"
+        )
+        spikes(scene)
+        stripes_and_ratio(scene)
+        absorptions(scene)
+
+
+def spikes(scene: Scene) -> None:
+    """Spikes found and values spoilt, by the number of standard deviations."""
+    spike = scene.spike & scene.inside
+    for sigma in (4, 5, 6, 8, 10):
+        found, _ = scene.cleaned(scene.seen, despike=True, despike_columns=True, despike_sigma=sigma)
+        changed = (found != scene.seen) & scene.inside
+        before, after = rms(scene.seen, scene.truth, spike), rms(found, scene.truth, spike)
+        print(
+            f"  despike_sigma {sigma}: finds {(changed & spike).sum() / spike.sum():.3f}, spoils"
+            f" {(changed & ~spike).sum() / (~spike & scene.inside).sum():.1e}, error of spikes ÷ {before / after:.1f}"
+        )
+
+
+def stripes_and_ratio(scene: Scene) -> None:
+    """Errors by column: what is left when the lines are averaged, which takes the noise out."""
+    seen, _ = scene.cleaned(scene.seen, despike=True, despike_columns=True)
+    striped, _ = scene.cleaned(scene.seen, despike=True, despike_columns=True, destripe=True)
+
+    def by_column(found: np.ndarray) -> float:
+        ratio = found[:, :, scene.inside] / scene.truth[:, :, scene.inside]
+        level = np.nanmean(ratio / ratio.mean(axis=1, keepdims=True), axis=0)
+        smooth = np.stack([np.convolve(row, np.ones(9) / 9, "same") for row in level])[:, 8:-8]
+        return float(np.std(level[:, 8:-8] - smooth))
+
+    before, after = by_column(seen), by_column(striped)
+    print(f"  destripe: stripes {before:.5f} -> {after:.5f}, ÷ {before / after:.2f}")
+    ratio, _ = scene.cleaned(scene.seen, despike=True, despike_columns=True, ratio=True)
+    expected = ratio_of_truth(scene)
+    plain, left = residue(scene, seen), residue(scene, ratio)
+    error = rms(ratio[:, :, scene.inside], expected[:, :, scene.inside])
+    print(
+        f"  ratio: what is not straight in the bland half of the pixels (air, stripes) {plain:.5f} -> {left:.5f},"
+        f" ÷ {plain / left:.2f}; error against the noise-free ratio {error:.5f}"
+    )
+
+
+def ratio_of_truth(scene: Scene) -> np.ndarray:
+    """The noise-free spectra divided by their own bland pixels."""
+    return scene.cleaned(scene.truth, ratio=True)[0]
+
+
+def residue(scene: Scene, found: np.ndarray) -> float:
+    """How crooked the bland half of the pixels still is: the root of their mean square distance from straight lines."""
+    score = kernels.crookedness(scene.truth, scene.wavelength)
+    bland = (score < np.median(score[:, scene.inside])) & scene.inside
+    left = kernels.crookedness(np.ascontiguousarray(found), scene.wavelength)
+    return float(np.sqrt(np.nanmean(left[bland])))
+
+
+def absorptions(scene: Scene) -> None:
+    """Depths of the bands at 1.9, 2.2 and 2.3 µm before and after, where they are deep."""
+    chains = {"despike": {"despike": True, "despike_columns": True}, "all but ratio": {"destripe": True}}
+    chains["all but ratio"] |= chains["despike"]
+    chains["smoothed over 7"] = chains["all but ratio"] | {"smooth": 7}
+    for name, chosen in chains.items():
+        found, _ = scene.cleaned(scene.seen, **chosen)
+        parts = []
+        for centre in (1.91, 2.21, 2.31):
+            true, mine = (depth(spectra, scene.wavelength, centre) for spectra in (scene.truth, found))
+            deep = (true > max(0.03, np.quantile(true[:, scene.inside], 0.98) / 2)) & scene.inside
+            off = mine[deep].mean() / true[deep].mean() - 1
+            parts.append(f"{centre} µm {100 * true[deep].mean():.1f} % deep, off by {100 * off:+.1f} %")
+        print(f"  bands, {name}: " + "; ".join(parts))
+
+
+# ---------------------------------------------------------------------------------------------------- mica
+
+ABUNDANCE = (0.01, 0.02, 0.05, 0.10, 0.20)
+PATCH = 24
+"""Pixels of each mineral and abundance."""
+
+
+def mica(folder: Path) -> None:
+    """Detection of the type spectra at small abundances: ROC of a matched direction, and the false alarms it allows."""
+    scene = Scene(4, Simulate(lines=320, binning=10))
+    names, shapes = type_spectra(folder, scene.wavelength)
+    with_minerals, place = planted(scene, shapes)
+    default = {"despike": True, "despike_columns": True, "destripe": True, "smile": True}
+    for title, chosen in (("default", default), ("default + ratio", default | {"ratio": True})):
+        made = clean_source(scene.source(with_minerals), validate({"clean": NONE | chosen}, "benchmark"))
+        for method, n_features in (("pca", 10), ("mnf", 10), ("mnf", 20)):
+            asked = validate({"features": {"method": method, "n_features": n_features}}, "benchmark").features
+            learnt = basis_step.learn([made], asked)
+            feature = np.concatenate([features.project_lines(block.lines, learnt)[0] for block in made.blocks()])
+            share = detected(feature, place, scene, len(names))
+            print(f"{title}, {method} {n_features}: share of {len(names)} type spectra detected, by abundance")
+            print("  " + "  ".join(f"{a:.0%}: {np.mean(row):.2f}" for a, row in zip(ABUNDANCE, share.T, strict=True)))
+            if (title, method, n_features) == ("default", "mnf", 20):
+                for name, row in zip(names, share, strict=True):
+                    print(f"  {name}: " + " ".join("+" if hit else "-" for hit in row))
+
+
+def type_spectra(folder: Path, wavelength: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Names and ratioed spectra (n, band) of the tables in the folder, at these wavelengths (µm)."""
+    names, shapes = [], []
+    for path in sorted(folder.glob("*.tab")):
+        table = np.loadtxt(path, delimiter=",", usecols=(0, 1))
+        known = (table[:, 1] < 60000) & (table[:, 1] > 0)
+        if (known & (table[:, 0] > 1.0) & (table[:, 0] < 2.6)).sum() < 100:
+            continue
+        names.append(path.stem.removeprefix("crism_typespec_"))
+        shapes.append(np.interp(wavelength, table[known, 0], table[known, 1]))
+    return names, np.array(shapes)
+
+
+def planted(scene: Scene, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The recorded scene with minerals mixed in, and (line, sample) 1 + mineral · 5 + abundance where, else 0.
+
+    A type spectrum ratioed to bland ground, mixed at abundance a, multiplies the ground by 1 + a (ratio - 1).
+    """
+    lines = scene.seen.copy()
+    score = kernels.crookedness(scene.truth, scene.wavelength)
+    ground = np.flatnonzero(((score < np.quantile(score[:, scene.inside], 0.6)) & scene.inside).ravel())
+    order = np.argsort(uniform(key(4, "benchmark mica"), ground), kind="stable")
+    place = np.zeros(score.size, np.int64)
+    for number in range(len(shapes) * len(ABUNDANCE)):
+        place[ground[order[number * PATCH : (number + 1) * PATCH]]] = 1 + number
+    place = place.reshape(score.shape)
+    for y, x in zip(*np.nonzero(place), strict=True):
+        mineral, level = divmod(int(place[y, x]) - 1, len(ABUNDANCE))
+        lines[y, :, x] *= (1 + ABUNDANCE[level] * (shapes[mineral] / shapes[mineral].mean() - 1)).astype(np.float32)
+    return lines, place
+
+
+def detected(feature: np.ndarray, place: np.ndarray, scene: Scene, n_minerals: int) -> np.ndarray:
+    """(n_minerals, n_abundances) Whether half of a mineral's pixels stand out at a false-alarm rate of 1 %.
+
+    They stand out along the best linear direction (mean difference over the ground's covariance) learnt from every
+    second of them and judged on the others; the threshold is the 99 % quantile of bland ground that was not learnt
+    from.
+    """
+    value = feature.transpose(0, 2, 1)
+    score = kernels.crookedness(scene.truth, scene.wavelength)
+    ground = (score < np.quantile(score[:, scene.inside], 0.6)) & scene.inside & (place == 0)
+    ground &= np.isfinite(value).all(axis=2)
+    some, others = value[ground][::2], value[ground][1::2]
+    centre, spread = some.mean(axis=0), np.cov(some.T)
+    hit = np.zeros((n_minerals, len(ABUNDANCE)), bool)
+    for number in range(n_minerals * len(ABUNDANCE)):
+        mine = value[place == number + 1]
+        mine = mine[np.isfinite(mine).all(axis=1)]
+        direction = np.linalg.solve(spread, mine[::2].mean(axis=0) - centre)
+        limit = np.quantile(others @ direction, 0.99)
+        hit[divmod(number, len(ABUNDANCE))] = np.mean(mine[1::2] @ direction > limit) >= 0.5
+    return hit
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["speed", "truth", "mica"])
+    parser.add_argument("folder", nargs="?", type=Path)
+    args = parser.parse_args()
+    with threadpool_limits(1):
+        {"speed": speed, "truth": lambda _: truth(), "mica": mica}[args.what](args.folder)

@@ -1,0 +1,64 @@
+"""Smile: the wavelength of a band drifts over the detector's columns; here all columns get the same ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_POINTS = 4
+"""Neighbouring bands that a cubic goes through. A straight line through two blurs bands, and takes noise away in the
+columns whose bands lie halfway between the wanted ones but not in the others, which looks like stripes."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnWeights:
+    """Bands as sums of neighbouring bands, by detector column."""
+
+    start: NDArray[np.int64]
+    """(n_out) First of the bands that are combined, the same for all columns."""
+    weight: NDArray[np.float32]
+    """(n_out, width, column); NaN in columns of unknown wavelengths."""
+
+
+def resampling(by_column: Floats, wanted: Floats) -> ColumnWeights:
+    """Weights that give every column, of bands at `by_column` (column, band) µm, the bands `wanted` (n_out) µm.
+
+    A cubic through the nearest four bands; outside a column's bands its nearest value.
+    """
+    n_columns, n_bands = by_column.shape
+    known = np.flatnonzero(np.isfinite(by_column).all(axis=1))
+    points = min(_POINTS, n_bands)
+    first = np.zeros((len(known), len(wanted)), np.int64)
+    share = np.zeros((len(known), len(wanted), points))
+    for place, column in enumerate(known):
+        centre = by_column[column]
+        below = np.searchsorted(centre, wanted) - points // 2
+        first[place] = np.clip(below, 0, n_bands - points)
+        share[place] = _lagrange(centre[first[place][:, None] + np.arange(points)], wanted)
+    start = first.min(axis=0, initial=n_bands - points)
+    width = int((first - start).max(initial=0)) + points
+    start = np.minimum(start, n_bands - width)
+    weight = np.full((len(wanted), width, n_columns), np.nan, np.float32)
+    weight[:, :, known] = 0.0
+    band = np.arange(len(wanted))
+    for place, column in enumerate(known):
+        for point in range(points):
+            weight[band, first[place] - start + point, column] = share[place, :, point]
+    return ColumnWeights(start, weight)
+
+
+def _lagrange(node: Floats, place: Floats) -> Floats:
+    """Weights (n, points) of the values at the nodes (n, points) in the polynomial through them, at `place` (n).
+
+    A place outside its nodes counts as the nearest of them: polynomials run away there.
+    """
+    held = np.clip(place, node[:, 0], node[:, -1])
+    points = node.shape[1]
+    weight = np.ones_like(node)
+    for point in range(points):
+        for other in range(points):
+            if other != point:
+                weight[:, point] *= (held - node[:, other]) / (node[:, point] - node[:, other])
+    return weight

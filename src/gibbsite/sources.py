@@ -1,0 +1,141 @@
+"""Where spectra come from before they are cleaned: a cube store, or the files of an observation themselves.
+
+A source gives out lines (line, band, sample), as cleaning works on them. Through the cube store or straight from the
+files, they are the same values.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite import kernels, scene
+from gibbsite.errors import InputError
+from gibbsite.ingest import judge_bands
+from gibbsite.product import Product
+from gibbsite.scene import Grid
+from gibbsite.settings import Ingest
+from gibbsite.threads import in_order
+
+Lines = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The spectra of a scene and what is known of its pixels."""
+
+    path: Path
+    """The store or file, for messages."""
+    name: str
+    """The scene's name."""
+    grid: Grid
+    """Where the pixels lie."""
+    wavelength: Floats
+    """(n_bands) µm, rising."""
+    good_band: NDArray[np.bool_]
+    """(n_bands) Fit for use."""
+    valid: NDArray[np.bool_]
+    """(y, x) Fit for use."""
+    column: NDArray[np.int16]
+    """(y, x) Detector column, -1 unknown."""
+    incidence: NDArray[np.float32] | None
+    """(y, x) Degrees, NaN unknown."""
+    column_wavelength: Floats | None
+    """(column, n_bands) µm, NaN unknown."""
+    chunk_lines: int
+    """Lines that are read together at no extra cost."""
+    read: Callable[[slice, NDArray[np.intp]], Lines]
+    """(line, band, sample) I/F of some lines and bands; NaN where there is no value, and in pixels that are not
+    valid."""
+
+
+def of_cube(path: Path) -> Source:
+    """The cube store at `path`."""
+    cube = scene.open_cube(path)
+    reflectance, valid = cube["reflectance"], cube["valid"].values
+
+    def read(lines: slice, band: NDArray[np.intp]) -> Lines:
+        first, last = int(band[0]), int(band[-1]) + 1
+        return kernels.take_lines(reflectance[lines, :, first:last].values, band - first, valid[lines])
+
+    optional = {
+        name: cube[name].values if name in cube.variables else None for name in ("incidence", "column_wavelength")
+    }
+    return Source(
+        path=path,
+        name=str(cube.attrs["scene"]),
+        grid=scene.grid_of(cube),
+        wavelength=np.asarray(cube["wavelength"].values, np.float64),
+        good_band=cube["good_band"].values,
+        valid=valid,
+        column=cube["detector_column"].values,
+        chunk_lines=int(reflectance.encoding["chunks"][0]),
+        read=read,
+        **optional,
+    )
+
+
+def of_observation(product: Product, settings: Ingest) -> Source:
+    """The files of an observation, read as `ingest` would, without a store between."""
+    n_lines, n_samples, n_bands = product.shape
+    assert product.wavelength is not None, "an observation has wavelengths"
+    order = np.argsort(product.wavelength, kind="stable")
+    stored = _Stored(product, settings)
+    good, valid = stored.survey()
+    if not valid.any():
+        raise InputError(f"{product.files[0]}: no pixel has enough of its good bands; check ingest.max_bad_bands")
+
+    def read(lines: slice, band: NDArray[np.intp]) -> Lines:
+        return kernels.take_stored(stored.lines(lines), order[band], stored.limits, stored.fill, valid[lines])
+
+    geometry, by_column = product.geometry, product.column_wavelength
+    column = product.column
+    return Source(
+        path=product.files[0],
+        name=product.name,
+        grid=product.grid,
+        wavelength=product.wavelength[order],
+        good_band=good[order],
+        valid=valid,
+        column=np.full(valid.shape, -1, np.int16) if column is None else np.asarray(column, np.int16),
+        incidence=None if geometry is None else geometry.incidence(slice(0, n_lines)),
+        column_wavelength=None if by_column is None else by_column[:, order],
+        chunk_lines=max(1, 2**24 // (4 * n_samples * n_bands)),
+        read=read,
+    )
+
+
+class _Stored:
+    """The values of an observation as they are stored."""
+
+    def __init__(self, product: Product, settings: Ingest) -> None:
+        if product.scale != 1.0 or len(product.fill) > 1 or not isinstance(product.pixels, np.ndarray):
+            raise InputError(f"{product.files[0]}: is no plain image of one fill value; ingest it instead")
+        self.pixels: NDArray[Any] = product.pixels
+        self.product, self.settings = product, settings
+        self.limits = np.array(settings.valid_range, np.float32)
+        self.fill = np.float32((*product.fill, np.nan)[0])
+
+    def lines(self, lines: slice) -> NDArray[np.float32]:
+        """(line, band, sample), without a copy where the file is line-interleaved."""
+        return np.ascontiguousarray(self.pixels[lines].transpose(0, 2, 1), np.float32)
+
+    def survey(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which bands (in file order) and pixels (line, sample) are fit for use."""
+        listed = self.product.listed_good
+        blocks = [slice(start, start + 16) for start in range(0, self.product.shape[0], 16)]
+
+        def of_block(rows: slice) -> tuple[Any, Any, Any]:
+            return kernels.survey_stored(self.lines(rows), self.limits, self.fill, listed)
+
+        measured, usable, lacking = zip(*in_order(of_block, blocks), strict=True)
+        good = judge_bands(self.product, sum(measured), sum(usable), self.settings)
+        n_missing = np.concatenate(lacking)
+        for band in np.flatnonzero(listed & ~good):
+            value = np.asarray(self.pixels[:, :, band])
+            n_missing -= ~((value >= self.limits[0]) & (value <= self.limits[1]) & (value != self.fill))
+        return good, n_missing <= self.settings.max_bad_bands * np.count_nonzero(good)
