@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from gibbsite.errors import SettingsError
-from gibbsite.settings.results import Products, Report
+from gibbsite.settings.results import Map, Products, Report
 from gibbsite.settings.sampler import Cluster, Fit, Select
 from gibbsite.settings.scenes import Clean, Features, Ingest, Labels, Simulate
 from gibbsite.settings.section import Section
@@ -34,6 +34,7 @@ class Settings(Section):
     fit: Fit = Fit()
     select: Select = Select()
     cluster: Cluster = Cluster()
+    map: Map = Map()
     products: Products = Products()
     report: Report = Report()
 
