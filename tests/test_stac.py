@@ -1,7 +1,7 @@
 """STAC items and collections: valid by the schemas that pystac brings, and by the fields the extensions demand.
 
-The core (item, collection, common metadata) is validated offline with the JSON schemas inside pystac. The schemas of the
-extensions are not among them, so their rules are checked here field by field, from their published texts.
+The core (item, collection, common metadata) is validated offline with the JSON schemas inside pystac. The schemas of
+the extensions are not among them, so their rules are checked here field by field, from their published texts.
 """
 
 import hashlib
