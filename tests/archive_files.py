@@ -17,6 +17,7 @@ MARS_WKT = (
 
 PDS_LABEL = """PDS_VERSION_ID = PDS3
 PRODUCT_ID = "{product}"
+PRODUCT_TYPE = {kind}
 START_TIME = 2009-08-14T03:06:23.829
 SPACECRAFT_CLOCK_START_COUNT = "7/0934686406.23361"
 MRO:SENSOR_ID = "{sensor}"
@@ -67,6 +68,7 @@ def write_pds(
         content += bytes(-len(content) % record_bytes)
     text = PDS_LABEL.format(
         product=product.upper(),
+        kind="TARGETED_RDR",
         sensor="S" if "s_" in product.lower() else "L",
         record=record,
         image=f'"{image}"',

@@ -179,6 +179,19 @@ def test_provenance_names_every_file_with_its_hash(tmp_path: Path) -> None:
     assert provenance["facts"]["PIXEL_AVERAGING_WIDTH"] == 10
 
 
+def test_radiance_is_read_when_the_valid_range_is_that_of_its_unit(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pixels = trr3_pixels()
+    pixels[pixels < 100] *= 40.0
+    radiance = write_pds(tmp_path, "frt0000ace5_07_ra166l_trr3", pixels, rows=L_ROWS)
+    refused(radiance, r"valid_range \[-0.05, 1.5\] leaves out .* set ingest.valid_range to the range of your unit")
+    cube = ingest_cube(radiance, valid_range=(-1.0, 60.0))
+    assert cube["valid"].values[:, 1:-1].all()
+    assert cube["reflectance"].attrs["long_name"] == cube.attrs["provenance"]["quantity"] == "radiance"
+    assert "radiance, not I/F" in caplog.text
+
+
 def test_what_the_user_should_know_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cube = ingest_cube(write_trr3(tmp_path))
     assert "no DDR given: the maps will have no coordinates" in caplog.text
@@ -327,16 +340,16 @@ def test_products_that_are_no_cubes_are_refused(tmp_path: Path) -> None:
     refused(write_ddr(tmp_path), "found product FRT0000ACE5_07_DE166L_DDR1, expected an I/F cube")
     refused(write_in(tmp_path), "found product frt0000ace5_07_in166j_mtr3, expected an I/F cube")
     refused(write_wa(tmp_path), "expected an I/F cube")
-    radiance = write_pds(tmp_path, "frt0000ace5_07_ra166l_trr3", trr3_pixels(), rows=L_ROWS)
-    refused(radiance, "RA166L_TRR3, expected an I/F cube")
-    refused(write_envi(tmp_path, "grey", np.ones((3, 4, 2))), "no wavelengths in the header")
+    refused(write_envi(tmp_path, "grey", np.ones((3, 4, 2))), "no wavelengths in its header or tags")
 
 
 def test_real_mosaic_labels_sound_or_broken_are_refused(shared_data: Path, tmp_path: Path) -> None:
     labels = sorted(path for path in (shared_data / "crism/mrdr").iterdir() if path.suffix.lower() == ".lbl")
     assert len(labels) == 5
-    for label in labels:
-        with pytest.raises(InputError, match=r"expected an I/F cube|lacks PRODUCT_ID") as caught:
+    cropped = "contradicts itself or its image was cropped"
+    reasons = (cropped, cropped, cropped, "lacks PRODUCT_ID", "lacks PRODUCT_TYPE")
+    for label, reason in zip(labels, reasons, strict=True):
+        with pytest.raises(InputError, match=reason) as caught:
             ingest_cube(label, out=tmp_path / "demo.zarr")
         assert "\n" not in str(caught.value)
 
@@ -348,7 +361,7 @@ def test_files_that_do_not_belong_together_are_refused(shared_data: Path, tmp_pa
     write_in(tmp_path, samples=10)
     refused(write_mtr3(tmp_path), "do not fit the cube's")
     write_in(tmp_path)
-    refused(write_mtr3(tmp_path), "--ddr goes with TRR3 cubes only", write_ddr(tmp_path))
+    refused(write_mtr3(tmp_path), "--ddr goes with TRR3 and TER3 cubes only", write_ddr(tmp_path))
     pixels = np.full((6, 9, 10), 0.2, np.float32)
     other = write_pds(tmp_path, "frt0000ace5_07_if166j_mtr3", pixels, storage="BAND_SEQUENTIAL")
     write_mtr3(tmp_path)
@@ -376,3 +389,27 @@ def test_a_truncated_image_is_refused(tmp_path: Path) -> None:
 def test_bands_of_one_wavelength_are_refused(tmp_path: Path) -> None:
     header = write_envi(tmp_path, "twice", np.full((3, 4, 2), 0.2), wavelength="{900, 900}")
     refused(header, "two bands have the same wavelength")
+
+
+def test_the_cube_keeps_the_wavelengths_of_every_detector_column(tmp_path: Path) -> None:
+    cube = ingest_cube(write_trr3(tmp_path), None, write_wa(tmp_path))
+    by_column = cube["column_wavelength"].values
+    rows = np.array(L_ROWS)[::-1]
+    expected = (3943.0 - 6.6 * rows + 5 + np.abs(np.arange(12)[:, None] - 5.2)) / 1000
+    expected[:, -1], expected[[0, -1]] = np.nan, np.nan
+    np.testing.assert_allclose(by_column, expected, atol=1e-6)
+    np.testing.assert_array_equal(by_column[5, :-1], cube["wavelength"].values[:-1])
+    assert "column_wavelength" not in ingest_cube(write_trr3(tmp_path), out=tmp_path / "plain.zarr").variables
+
+
+def test_the_smile_of_the_real_record_reaches_the_cube(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "crism"
+    record = folder / "cdr/CDR410803692813_WA0300000L_3.LBL"
+    cube = ingest_cube(folder / "trr3/frt0001458f_01_if156l_trr3.lbl", None, record, out=tmp_path / "real.zarr")
+    by_column = cube["column_wavelength"].values
+    assert by_column.shape == (64, 438)
+    assert np.flatnonzero(np.isnan(by_column).all(axis=1)).tolist() == [0, 1, 2, 63]
+    known = by_column[np.isfinite(by_column[:, 5])]
+    assert (np.diff(known[:, :-1], axis=1) > 0).all()
+    smile = (known.max(axis=0) - known.min(axis=0))[:-1] * 1000
+    assert 5 < np.median(smile) < 20, "CRISM.md: about 10 nm over L"

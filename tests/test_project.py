@@ -184,7 +184,8 @@ SAMPLER = {
 }
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
-    *("pds", "envi", "image", "ddr", "wavelength", "observation", "ingest", "mars"),
+    *("pds", "envi", "geotiff", "tile", "bands", "image", "ddr", "wavelength", "volcano"),
+    *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
     *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
     *("raster", "ground", "footprint", "polygons", "geopackage", "class_layers", "class_table", "attribute_table"),
     *("cog", "layers", "qml", "sld", "envi_classes", "stac", "qgis_project", "products"),

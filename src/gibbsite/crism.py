@@ -11,9 +11,25 @@ FILL = 65535.0
 
 _NAME = re.compile(
     r"(?P<observation>[a-z]{3}[0-9a-f]{8})_(?P<counter>[0-9a-f]{2})_"
-    r"(?P<activity>[a-z]{2})(?P<macro>[0-9a-z]{3})(?P<sensor>[slj])_(?P<kind>trr|ddr|ter|mtr)[0-9a-z]",
+    r"(?P<activity>[a-z]{2})(?P<macro>[0-9a-z]{3})(?P<sensor>[slj])_(?P<kind>trr|ddr|ter|mtr)(?P<version>[0-9a-z])",
     re.IGNORECASE,
 )
+_CALIBRATION = (
+    re.compile(
+        r"cdr4\d{11}_(?P<kind>[a-z]{2})\d(?P<binning>[0-3])\d{4}\d(?P<sensor>[slj])_(?P<version>[0-9a-z])",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"adr\d{11}_[0-9a-f]{5}_(?P<kind>vs)(?P<binning>[0-3])\d(?P<sensor>[slj])_(?P<version>[0-9a-z])",
+        re.IGNORECASE,
+    ),
+)
+_TILE = re.compile(
+    r"(?P<tile>t\d{4})_mrr(?P<activity>[a-z]{2})_(?P<place>\d{2}[ns]\d{3})_(?P<resolution>\d{4})_(?P<version>[0-9a-z])",
+    re.IGNORECASE,
+)
+_BINNING = {"0": 1, "1": 2, "2": 5, "3": 10}
+"""Columns binned into one, by the digit in the names of calibration records."""
 
 _BAD_NM = {
     "L": ((0.0, 1021.0), (2692.0, 2703.0), (3926.0, np.inf)),
@@ -48,6 +64,40 @@ class ProductName:
     """L (infrared), S (visible) or J (both joined)."""
     kind: str
     """TRR (sensor space), DDR, TER, MTR (map)."""
+    macro: str
+    """How the image was commanded."""
+    version: str
+    """Of the calibration."""
+
+
+@dataclass(frozen=True)
+class CalibrationName:
+    """The parts of the name of a calibration record (CDR4…, ADR…)."""
+
+    kind: str
+    """WA wavelengths, VS or AT transmission of the air, …"""
+    binning: int
+    """Detector columns binned into one."""
+    sensor: str
+    """L, S or J."""
+    version: str
+    """Of the record."""
+
+
+@dataclass(frozen=True)
+class TileName:
+    """The parts of the name of a multispectral map tile (MRDR)."""
+
+    tile: str
+    """Its number, such as T0897."""
+    activity: str
+    """What it holds: AL albedo, IF reflectance, SU summary, DE geometry, WV wavelengths."""
+    place: str
+    """Latitude and longitude of its corner, such as 05S113."""
+    resolution: int
+    """Pixels per degree."""
+    version: str
+    """Of the tile."""
 
 
 def parse_name(text: str) -> ProductName | None:
@@ -55,8 +105,25 @@ def parse_name(text: str) -> ProductName | None:
     match = _NAME.match(text)
     if match is None:
         return None
-    parts = {key: value.upper() for key, value in match.groupdict().items() if key != "macro"}
-    return ProductName(**parts)
+    return ProductName(**{key: value.upper() for key, value in match.groupdict().items()})
+
+
+def parse_calibration(text: str) -> CalibrationName | None:
+    """The parts of the name of a calibration record; None when it is not one."""
+    match = next(filter(None, (pattern.match(text) for pattern in _CALIBRATION)), None)
+    if match is None:
+        return None
+    kind, binning, sensor, version = (match[key].upper() for key in ("kind", "binning", "sensor", "version"))
+    return CalibrationName(kind, _BINNING[binning], sensor, version)
+
+
+def parse_tile(text: str) -> TileName | None:
+    """The parts of the name of a multispectral map tile; None when it is not one."""
+    match = _TILE.match(text)
+    if match is None:
+        return None
+    tile, activity, place, resolution, version = (part.upper() for part in match.groups())
+    return TileName(tile, activity, place, int(resolution), version)
 
 
 def trusted(sensor: str, wavelength: NDArray[np.float64]) -> NDArray[np.bool_]:

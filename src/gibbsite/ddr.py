@@ -30,6 +30,8 @@ class Geometry:
     """(line, sample, band), memory-mapped."""
     centre_longitude: float
     """Longitudes are given within 180° of this one, so they do not jump inside a scene on the meridian."""
+    is_light_corrected: bool = False
+    """Whether the cube was already divided by cos(incidence), so that no step may do so again."""
 
     def incidence(self, lines: slice) -> NDArray[np.float32]:
         """Degrees at the MOLA surface, at the areoid where the surface has fill, NaN where both have."""

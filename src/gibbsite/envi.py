@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rasterio.crs import CRS
 from rasterio.errors import CRSError
 
-from gibbsite import image
+from gibbsite import bands, image
 from gibbsite.errors import InputError
 from gibbsite.image import Layout
 from gibbsite.scene import Transform
@@ -20,7 +20,6 @@ from gibbsite.scene import Transform
 _FIELD = re.compile(r"^\s*([A-Za-z][^=\n{]*?)\s*=\s*(\{[^}]*\}|[^\n]*)", re.MULTILINE)
 _DTYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8"}
 _SUFFIXES = (".img", ".dat", ".raw", ".bsq", ".bil", ".bip", "")
-_TO_MICROMETRES = {"nanometers": 1e-3, "nm": 1e-3, "micrometers": 1.0, "microns": 1.0, "um": 1.0, "µm": 1.0}
 
 
 @dataclass(frozen=True)
@@ -72,13 +71,7 @@ def wavelengths(header: Header) -> NDArray[np.float64] | None:
     values = _numbers(header, "wavelength", header.layout.bands)
     if values is None:
         return None
-    unit = header.fields.get("wavelength units", "unknown").lower()
-    if unit in _TO_MICROMETRES:
-        return values * _TO_MICROMETRES[unit]
-    if unit != "unknown":
-        raise InputError(f"{header.path}: found wavelength units {unit}, expected Nanometers or Micrometers")
-    # No imaging spectrometer reaches 100 µm or goes below 100 nm: the numbers tell their unit.
-    return values * (1e-3 if values.max() > 100 else 1.0)
+    return bands.micrometres(values, header.fields.get("wavelength units", ""), header.path)
 
 
 def listed_good(header: Header) -> NDArray[np.bool_]:
@@ -105,10 +98,16 @@ def scale_factor(header: Header) -> float:
 
 def band_named(header: Header, name: str) -> int:
     """Index of the band called `name`."""
-    names = [" ".join(part.split()) for part in header.fields.get("band names", "").split(",")]
-    if name not in names[: header.layout.bands]:
+    names = band_names(header)
+    if name not in names:
         raise InputError(f"{header.path}: no band named '{name}' among its band names; fetch the product anew")
     return names.index(name)
+
+
+def band_names(header: Header) -> tuple[str, ...]:
+    """The names of the bands; empty when the header has none, or not one for each."""
+    names = [" ".join(part.split()) for part in header.fields.get("band names", "").split(",")]
+    return tuple(names) if len(names) == header.layout.bands else ()
 
 
 def map_grid(header: Header) -> tuple[str, Transform] | None:

@@ -1,4 +1,4 @@
-"""From an observation to a cube store, by line blocks: memory does not grow with the scene."""
+"""From a product to a cube store, by line blocks: memory does not grow with the scene."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import gibbsite
 from gibbsite import image, store
 from gibbsite.errors import InputError
-from gibbsite.observation import Observation
+from gibbsite.product import Product
 from gibbsite.settings import Ingest
 
 CHUNK_BYTES = 16 * 2**20
@@ -43,113 +43,122 @@ class Summary:
     """Pixels fit for use."""
 
 
-def write_cube(observation: Observation, out: Path, settings: Ingest) -> Summary:
+def write_cube(product: Product, out: Path, settings: Ingest) -> Summary:
     """A summary of the cube that is then at `out`; an InputError, and no store, when no pixel is usable."""
-    good = find_good_bands(observation, settings)
-    order = np.argsort(observation.wavelength, kind="stable")
-    wavelength = observation.wavelength[order]
+    good = find_good_bands(product, settings)
+    assert product.wavelength is not None
+    order = np.argsort(product.wavelength, kind="stable")
+    wavelength = product.wavelength[order]
     if not (np.isfinite(wavelength).all() and (np.diff(wavelength) > 0).all()):
-        raise InputError(
-            f"{observation.files[0]}: two bands have the same wavelength, or one has none; mend the header"
-        )
+        raise InputError(f"{product.files[0]}: two bands have the same wavelength, or one has none; mend the header")
     provenance = {
-        "product": observation.product,
-        "sensor": observation.sensor,
-        "files": [image.fingerprint(path) for path in observation.files],
-        "facts": observation.facts,
-        "wavelength_source": observation.wavelength_source,
+        "product": product.name,
+        "sensor": product.kind.sensor,
+        "quantity": product.kind.quantity,
+        "files": [image.fingerprint(path) for path in product.files],
+        "facts": product.facts,
+        "wavelength_source": product.wavelength_source,
         "gibbsite": gibbsite.__version__,
     }
     n_valid = 0
-    with store.create(out, "cube", scene=out.stem, grid=observation.grid.to_json(), provenance=provenance) as group:
+    with store.create(out, "cube", scene=out.stem, grid=product.grid.to_json(), provenance=provenance) as group:
         store.add_array(group, "wavelength", ("band",), wavelength, attributes={"units": "µm"})
         store.add_array(group, "good_band", ("band",), good[order])
-        _create_planes(group, observation)
-        for lines in _blocks(observation):
-            n_valid += _write_block(group, observation, lines, (order, good[order]), settings)
+        if product.column_wavelength is not None:
+            by_column = product.column_wavelength[:, order]
+            store.add_array(
+                group, "column_wavelength", ("detector_column", "band"), by_column, attributes={"units": "µm"}
+            )
+        _create_planes(group, product)
+        for lines in _blocks(product):
+            n_valid += _write_block(group, product, lines, (order, good[order]), settings)
         if not n_valid:
             raise InputError(
-                f"{observation.files[0]}: no pixel has {1 - settings.max_bad_bands:.0%} of its good bands, "
+                f"{product.files[0]}: no pixel has {1 - settings.max_bad_bands:.0%} of its good bands, "
                 "so there is nothing to map; check the product, ingest.valid_range and ingest.max_bad_bands"
             )
-    n_lines, n_samples, n_bands = observation.pixels.shape
+    n_lines, n_samples, n_bands = product.shape
     return Summary(n_lines, n_samples, n_bands, int(good.sum()), n_valid)
 
 
-def find_good_bands(observation: Observation, settings: Ingest) -> NDArray[np.bool_]:
+def find_good_bands(product: Product, settings: Ingest) -> NDArray[np.bool_]:
     """Whether each band, in file order, is fit for use: not listed as bad, measured, not garbage."""
-    n_bands = observation.pixels.shape[2]
+    n_bands = product.shape[2]
     measured, usable = np.zeros(n_bands, dtype=np.int64), np.zeros(n_bands, dtype=np.int64)
-    for lines in _blocks(observation):
-        stored = observation.pixels[lines]
+    for lines in _blocks(product):
+        stored = _stored(product, lines)
         missing = ~np.isfinite(stored)
-        for value in observation.fill:
+        for value in product.fill:
             missing |= stored == value
-        inside = _in_range(stored, observation, settings) & ~missing
+        inside = _in_range(stored, product, settings) & ~missing
         measured += np.count_nonzero(~missing, axis=(0, 1))
         usable += np.count_nonzero(inside, axis=(0, 1))
     if not measured.any():
-        raise InputError(f"{observation.files[0]}: every pixel is fill, so there is nothing to map; check the product")
-    covered = observation.listed_good & (measured >= max(1.0, _LEAST_COVERED * measured.max()))
+        raise InputError(f"{product.files[0]}: every pixel is fill, so there is nothing to map; check the product")
+    covered = product.listed_good & (measured >= max(1.0, _LEAST_COVERED * measured.max()))
     if not covered.any():
-        raise InputError(f"{observation.files[0]}: all its bands are listed as bad; mend the header's list (bbl)")
+        raise InputError(f"{product.files[0]}: all its bands are listed as bad; mend the header's list (bbl)")
     good = covered & (usable >= (1 - _MOST_GARBAGE) * measured)
     lost = 1 - min(good.sum() / covered.sum(), usable[covered].sum() / measured[covered].sum())
     if lost > _MOST_LOST:
-        raise _misfit(observation, covered, lost, settings)
+        raise _misfit(product, covered, lost, settings)
     return good
 
 
-def _misfit(observation: Observation, band: NDArray[np.bool_], lost: float, settings: Ingest) -> InputError:
+def _misfit(product: Product, band: NDArray[np.bool_], lost: float, settings: Ingest) -> InputError:
     """The error that names the range in which most values of the bands lie, those of the middle of the scene."""
-    blocks = list(_blocks(observation))
-    stored = observation.pixels[blocks[len(blocks) // 2]][:, :, band]
-    is_value = np.isfinite(stored) & ~np.isin(stored, observation.fill)
-    low, high = np.percentile(stored[is_value] / observation.scale, (1, 99)) if is_value.any() else (np.nan, np.nan)
+    blocks = list(_blocks(product))
+    stored = _stored(product, blocks[len(blocks) // 2])[:, :, band]
+    is_value = np.isfinite(stored) & ~np.isin(stored, product.fill)
+    low, high = np.percentile(stored[is_value] / product.scale, (1, 99)) if is_value.any() else (np.nan, np.nan)
     return InputError(
-        f"{observation.files[0]}: ingest.valid_range {list(settings.valid_range)} leaves out {lost:.0%} of its bands "
+        f"{product.files[0]}: ingest.valid_range {list(settings.valid_range)} leaves out {lost:.0%} of its bands "
         f"or values, which run from {low:.4g} to {high:.4g} (1st to 99th percentile); expected reflectance, 0 to 1: "
         "give what it was multiplied by in the header, such as 'reflectance scale factor = 10000', "
         "or set ingest.valid_range to the range of your unit"
     )
 
 
-def read_reflectance(
-    observation: Observation, lines: slice, order: NDArray[np.int64], settings: Ingest
-) -> NDArray[np.float32]:
+def read_reflectance(product: Product, lines: slice, order: NDArray[np.int64], settings: Ingest) -> NDArray[np.float32]:
     """Reflectance (line, sample, band) of some lines, bands in `order`, NaN where nothing is usable."""
-    stored = observation.pixels[lines]
-    missing = ~_in_range(stored, observation, settings)
-    for value in observation.fill:
+    stored = _stored(product, lines)
+    missing = ~_in_range(stored, product, settings)
+    for value in product.fill:
         missing |= stored == value
     values = np.where(missing, np.float32(np.nan), stored)
-    if observation.scale != 1.0:
-        values = values / observation.scale
+    if product.scale != 1.0:
+        values = values / product.scale
     return np.ascontiguousarray(values[:, :, order], dtype=np.float32)
 
 
-def _in_range(stored: NDArray[Any], observation: Observation, settings: Ingest) -> NDArray[np.bool_]:
-    low, high = (bound * observation.scale for bound in settings.valid_range)
+def _stored(product: Product, lines: slice) -> NDArray[Any]:
+    """Some lines as they stand in the file."""
+    assert product.pixels is not None
+    return product.pixels[lines]
+
+
+def _in_range(stored: NDArray[Any], product: Product, settings: Ingest) -> NDArray[np.bool_]:
+    low, high = (bound * product.scale for bound in settings.valid_range)
     return (stored >= low) & (stored <= high)
 
 
-def _blocks(observation: Observation) -> Iterator[slice]:
+def _blocks(product: Product) -> Iterator[slice]:
     """Slices of lines, each of about CHUNK_BYTES of reflectance."""
-    n_lines = observation.pixels.shape[0]
-    step = _rows_per_chunk(observation)
+    n_lines = product.shape[0]
+    step = _rows_per_chunk(product)
     for start in range(0, n_lines, step):
         yield slice(start, min(start + step, n_lines))
 
 
-def _rows_per_chunk(observation: Observation) -> int:
-    n_lines, n_samples, n_bands = observation.pixels.shape
+def _rows_per_chunk(product: Product) -> int:
+    n_lines, n_samples, n_bands = product.shape
     return min(n_lines, max(1, CHUNK_BYTES // (4 * n_samples * n_bands)))
 
 
-def _create_planes(group: zarr.Group, observation: Observation) -> None:
+def _create_planes(group: zarr.Group, product: Product) -> None:
     """The empty arrays of the cube that have lines and samples."""
-    n_lines, n_samples, n_bands = observation.pixels.shape
-    rows = _rows_per_chunk(observation)
+    n_lines, n_samples, n_bands = product.shape
+    rows = _rows_per_chunk(product)
     store.add_array(
         group,
         "reflectance",
@@ -158,15 +167,12 @@ def _create_planes(group: zarr.Group, observation: Observation) -> None:
         chunks=(rows, n_samples, n_bands),
         dtype="float32",
         fill_value=np.nan,
-        attributes={"long_name": "I/F"},
+        attributes={"long_name": product.kind.quantity},
     )
     planes: list[tuple[str, str, Any]] = [("valid", "bool", False), ("detector_column", "int16", -1)]
-    if observation.geometry is not None:
-        planes += [
-            ("incidence", "float32", np.nan),
-            ("latitude", "float64", np.nan),
-            ("longitude", "float64", np.nan),
-        ]
+    if product.geometry is not None:
+        planes += [("latitude", "float64", np.nan), ("longitude", "float64", np.nan)]
+        planes += [] if product.geometry.is_light_corrected else [("incidence", "float32", np.nan)]
     for name, dtype, fill in planes:
         layout = {
             "shape": (n_lines, n_samples),
@@ -179,24 +185,25 @@ def _create_planes(group: zarr.Group, observation: Observation) -> None:
 
 def _write_block(
     group: zarr.Group,
-    observation: Observation,
+    product: Product,
     lines: slice,
     bands: tuple[NDArray[np.int64], NDArray[np.bool_]],
     settings: Ingest,
 ) -> int:
     """Valid pixels of the block that is then in the store; `bands` is (order, good in that order)."""
     order, good = bands
-    reflectance = read_reflectance(observation, lines, order, settings)
+    reflectance = read_reflectance(product, lines, order, settings)
     n_missing = np.count_nonzero(np.isnan(reflectance) & good, axis=2)
     valid = n_missing <= settings.max_bad_bands * np.count_nonzero(good)
     group["reflectance"][lines] = reflectance
     group["valid"][lines] = valid
-    if observation.column is not None:
-        group["detector_column"][lines] = _columns(observation.column[lines])
-    if observation.geometry is not None:
-        group["incidence"][lines] = observation.geometry.incidence(lines)
-        group["latitude"][lines] = observation.geometry.latitude(lines)
-        group["longitude"][lines] = observation.geometry.longitude(lines)
+    if product.column is not None:
+        group["detector_column"][lines] = _columns(product.column[lines])
+    if product.geometry is not None:
+        if not product.geometry.is_light_corrected:
+            group["incidence"][lines] = product.geometry.incidence(lines)
+        group["latitude"][lines] = product.geometry.latitude(lines)
+        group["longitude"][lines] = product.geometry.longitude(lines)
     return int(np.count_nonzero(valid))
 
 

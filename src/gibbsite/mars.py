@@ -64,3 +64,27 @@ def _own_degrees(crs: CRS) -> CRS:
             "latitude is meant; save the layer in the scene's own system, or on a sphere (IAU_2015:49900)"
         )
     return CRS.from_dict({"proj": "longlat", "R": radius, "no_defs": True})
+
+
+def check_axes(system: object, what: str, must_be_mars: bool) -> None:
+    """Nothing, when the coordinate system counts east and north, and is of Mars if it must be; else an InputError."""
+    if must_be_mars:
+        coordinate_system(system, what)
+        return
+    crs = CRS.from_user_input(system)
+    if any(axis.direction == "west" for axis in crs.axis_info):
+        raise InputError(
+            f"{what} has the coordinate system {crs.name!r}, which counts west; save it in one counting east"
+        )
+
+
+def full_turn(crs: CRS) -> float | None:
+    """Map units of 360° of longitude where longitude runs along x (degrees, equirectangular); None elsewhere."""
+    if crs.is_geographic:
+        return 360.0
+    operation = crs.coordinate_operation
+    if operation is None or "Equidistant Cylindrical" not in operation.method_name:
+        return None
+    meridian = next((float(value.value) for value in operation.params if "ongitude" in value.name), 0.0)
+    x, _ = from_planetocentric(np.array([meridian - 90.0, meridian + 90.0]), np.zeros(2), crs)
+    return float(2 * (x[1] - x[0]))

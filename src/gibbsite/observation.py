@@ -1,172 +1,140 @@
-"""The files of one observation, opened together and checked against each other, pixels still on disk."""
+"""A cube to ingest: the product with its companions (DDR, WA record, IN product), checked against each other."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import crism, ddr, envi, image, pds, wavelength
+from gibbsite import bands, crism, ddr, envi, image, wavelength
 from gibbsite.errors import InputError
-from gibbsite.scene import Grid
+from gibbsite.product import Product, open_product
 
 
-@dataclass(frozen=True)
-class Observation:
-    """A cube in its archive form: bands in file order, values as stored."""
+def open_observation(cube: Path, geometry: Path | None, wavelengths: Path | None) -> Product:
+    """The cube that `cube` (its .lbl, .hdr, .img or .tif, in any letter case) belongs to, with its companions.
 
-    product: str
-    """Product id, or the file's stem for a cube without one."""
-    sensor: str
-    """L, S, J; empty for a cube that is not CRISM's."""
-    pixels: NDArray[Any]
-    """(line, sample, band), memory-mapped."""
-    fill: tuple[float, ...]
-    """Values that mean no data."""
-    scale: float
-    """Pixels divided by this are reflectance."""
-    wavelength: NDArray[np.float64]
-    """µm (band)."""
-    wavelength_source: str
-    """`WA CDR <name>`, `nominal` or `header`."""
-    listed_good: NDArray[np.bool_]
-    """(band) neither in the sensor's list of bad bands nor in the header's."""
-    grid: Grid
-    """Where the pixels lie."""
-    facts: dict[str, Any]
-    """What the label says."""
-    files: tuple[Path, ...]
-    """All files read."""
-    geometry: ddr.Geometry | None = None
-    """Incidence, latitude and longitude."""
-    column: NDArray[Any] | None = None
-    """Detector column (line, sample) as stored; None when unknown."""
-    remarks: tuple[str, ...] = ()
-    """What the user should know."""
-
-
-def open_observation(cube: Path, geometry: Path | None, wavelengths: Path | None) -> Observation:
-    """The observation that `cube` (its .lbl, .hdr or .img, in any letter case) belongs to.
-
-    `geometry` is the DDR and `wavelengths` the WA record of a TRR3 cube; both may be missing.
+    `geometry` is the DDR of a TRR3 or TER3 cube; `wavelengths` the WA record of a TRR3 cube, or a list for an image
+    that tells none. Both may be missing.
     """
-    path = image.locate(cube)
-    label_path, header_path = image.sibling(path, ".lbl"), envi.header_beside(path)
-    if label_path is None and header_path is None:
-        raise InputError(f"{path}: neither a label nor a header beside it; put {path.stem}.lbl or .hdr in its folder")
-    label = pds.read_label(label_path) if label_path is not None else None
-    name = crism.parse_name(label.product_id if label is not None else path.stem)
-    _check_is_cube(path, label, name)
-    if label is not None and name is not None and name.kind == "TRR":
-        return _open_trr3(path, label, name, (geometry, wavelengths))
-    if header_path is None:
-        raise InputError(f"{path}: no ENVI header beside it; put {path.stem}.hdr in the same folder")
-    for flag, given in (("--ddr", geometry), ("--wavelengths", wavelengths)):
-        # MTR3 and TER3 I/F is already divided by cos(incidence), and the header has all wavelengths.
-        if given is not None:
-            raise InputError(f"{given}: {flag} goes with TRR3 cubes only; {path.name} has it all, leave {flag} out")
-    return _open_envi(header_path, label, name)
-
-
-def _check_is_cube(path: Path, label: pds.Label | None, name: crism.ProductName | None) -> None:
-    """Nothing, when this is an I/F cube by its name, or an ENVI cube with a name of its own."""
-    product = label.product_id if label is not None else path.stem
-    if (name is None and label is not None) or (name is not None and name.activity != "IF"):
+    product = open_product(cube)
+    if not product.kind.has_spectra:
         raise InputError(
-            f"{path}: found product {product}, expected an I/F cube (TRR3 or MTR3 with _IF in its name, "
-            "or a plain ENVI cube); give that file"
+            f"{cube}: found product {product.name}, expected an I/F cube (TRR3, TER3 or MTR3 with _IF in its name, or "
+            f"a plain ENVI or GeoTIFF cube); {product.kind.purpose}"
         )
-
-
-def _open_trr3(
-    path: Path, label: pds.Label, name: crism.ProductName, extra: tuple[Path | None, Path | None]
-) -> Observation:
-    """A TRR3 cube with its DDR and WA record (`extra`, each may be missing)."""
-    if name.sensor not in ("L", "S"):
-        raise InputError(f"{path}: found sensor {name.sensor} in {label.product_id}, expected L or S for a TRR3")
-    file = pds.image_file(label)
-    if path.suffix.lower() == ".img" and path.name.lower() != file.path.name.lower():
-        raise InputError(f"{label.path}: describes {file.path.name}, not {path.name}; give the label of that image")
-    bands = wavelength.of_trr3(label, file, name.sensor, extra[1])
-    lines, samples = file.layout.shape[:2]
-    remarks = []
-    if bands.source == "nominal":
-        remarks.append("no WA record found: the wavelengths are nominal")
-    geometry, grid, files = None, Grid(height=lines, width=samples), [file.path, label.path, *bands.files]
-    if extra[0] is None:
-        remarks.append("no DDR given: the maps will have no coordinates")
+    name = product.parts
+    if name is not None and name.kind == "TRR":
+        product = _with_record(product, name, wavelengths)
     else:
-        geometry = ddr.read_geometry(extra[0], name, (lines, samples))
-        grid = ddr.ground_grid(geometry)
-        files += [geometry.path, geometry.label]
-    return Observation(
-        product=label.product_id,
-        sensor=name.sensor,
-        pixels=pds.open_pixels(file),
-        fill=(crism.FILL,),
-        scale=1.0,
-        wavelength=bands.values,
-        wavelength_source=bands.source,
-        listed_good=crism.trusted(name.sensor, bands.values),
-        grid=grid,
-        facts=label.facts,
-        files=tuple(files),
-        geometry=geometry,
+        product = _with_list(product, wavelengths)
+    product = _with_geometry(product, name, geometry)
+    if name is not None and name.kind != "TRR" and product.path.suffix.lower() == ".hdr":
+        product = _with_columns(product, name)
+    return _with_remarks(product)
+
+
+def _with_record(product: Product, name: crism.ProductName, given: Path | None) -> Product:
+    """A TRR3 cube with the wavelengths of its WA record: the `given` one, or that beside it."""
+    if name.sensor not in ("L", "S"):
+        raise InputError(f"{product.path}: found sensor {name.sensor} in {product.name}, expected L or S for a TRR3")
+    assert product.label is not None
+    assert product.image is not None
+    found = wavelength.of_trr3(product.label, product.image, name.sensor, given)
+    lines, samples, _ = product.shape
+    return replace(
+        product,
+        wavelength=found.values,
+        wavelength_source=found.source,
+        listed_good=crism.trusted(name.sensor, found.values),
         column=np.broadcast_to(np.arange(samples, dtype=np.int16), (lines, samples)),
-        remarks=tuple(remarks),
+        column_wavelength=found.by_column,
+        files=(product.image.path, product.label.path, *found.files),
     )
 
 
-def _open_envi(header_path: Path, label: pds.Label | None, name: crism.ProductName | None) -> Observation:
-    """An ENVI cube: MTR3, TER3, or any other with wavelengths in its header."""
-    header = envi.read_header(header_path)
-    shape = header.layout.shape
-    if label is not None and pds.image_shape(label) != shape:
+def _with_list(product: Product, given: Path | None) -> Product:
+    """A cube whose wavelengths are its own, or, when it tells none, those of the list."""
+    if product.wavelength is not None:
+        if given is not None:
+            raise InputError(
+                f"{given}: --wavelengths goes with TRR3 cubes, or with cubes that tell none; {product.path.name} has "
+                "it all, leave --wavelengths out"
+            )
+        return product
+    if given is None:
         raise InputError(
-            f"{header_path}: {shape} lines, samples, bands, but {label.path.name} says "
-            f"{pds.image_shape(label)}; label and header do not belong together: fetch both anew"
+            f"{product.path}: no wavelengths in its header or tags, so no spectra; add 'wavelength = {{…}}' to the "
+            "header, or give a list of one number per band as --wavelengths"
         )
-    bands = envi.wavelengths(header)
-    if bands is None:
-        raise InputError(f"{header_path}: no wavelengths in the header, so no spectra; add 'wavelength = {{…}}' to it")
-    path = envi.image_file(header)
-    placed = envi.map_grid(header)
-    column, column_files, remarks = _column_product(header_path, shape[:2]) if name is not None else (None, [], [])
-    if placed is None:
-        remarks = [*remarks, "the header has no map info: the maps will have no coordinates"]
-    ignored = envi.fill_value(header)
-    sensor = name.sensor if name is not None else ""
-    return Observation(
-        product=label.product_id if label is not None else path.stem,
-        sensor=sensor,
-        pixels=image.open_pixels(path, header.layout),
-        fill=tuple({crism.FILL} if name is not None else set()) + (() if ignored is None else (ignored,)),
-        scale=envi.scale_factor(header),
-        wavelength=bands,
-        wavelength_source="header",
-        listed_good=envi.listed_good(header) & crism.trusted(sensor, bands),
-        grid=Grid(shape[0], shape[1], *(placed or (None, None))),
-        facts=label.facts if label is not None else {},
-        files=(path, header_path, *([label.path] if label is not None else []), *column_files),
-        column=column,
-        remarks=tuple(remarks),
+    path = image.locate(given)
+    values = bands.read_list(path, product.shape[2])
+    return replace(
+        product,
+        wavelength=values,
+        wavelength_source=f"list {path.name}",
+        listed_good=product.listed_good & crism.trusted(product.kind.sensor, values),
+        files=(*product.files, path),
     )
 
 
-def _column_product(header_path: Path, shape: tuple[int, int]) -> tuple[NDArray[Any] | None, list[Path], list[str]]:
-    """Detector column of each map pixel from the IN product beside an IF product, its files, and remarks."""
-    other = re.sub(r"_if(?=\d)", "_in", header_path.name, count=1, flags=re.IGNORECASE)
-    found = image.find(header_path.parent, other)
-    if found is None or found == header_path:
-        return None, [], [f"no IN product {other} beside the cube: columns cannot be evened out"]
-    header = envi.read_header(found)
+def _with_geometry(product: Product, name: crism.ProductName | None, given: Path | None) -> Product:
+    """A cube in sensor space with the place of every pixel, of its DDR; TER3 keeps its own light correction."""
+    if given is None:
+        return product
+    if name is None or name.kind == "MTR":
+        raise InputError(
+            f"{given}: --ddr goes with TRR3 and TER3 cubes only; {product.path.name} has it all, leave --ddr out"
+        )
+    sensor = "L" if name.sensor == "J" else name.sensor
+    geometry = ddr.read_geometry(given, replace(name, sensor=sensor), product.shape[:2])
+    return replace(
+        product,
+        geometry=geometry if name.kind == "TRR" else replace(geometry, is_light_corrected=True),
+        grid=ddr.ground_grid(geometry),
+        files=(*product.files, geometry.path, geometry.label),
+    )
+
+
+def _with_columns(product: Product, name: crism.ProductName) -> Product:
+    """A joined cube with the detector column of each pixel, from the IN product beside it."""
+    other = re.sub(r"_if(?=\d)", "_in", product.path.name, count=1, flags=re.IGNORECASE)
+    found = image.find(product.path.parent, other)
+    lines, samples = product.shape[:2]
+    if found is None or found == product.path:
+        if name.kind == "TER":
+            # In sensor space a sample is a column of the infrared detector.
+            return replace(product, column=np.broadcast_to(np.arange(samples, dtype=np.int16), (lines, samples)))
+        remark = f"no IN product {other} beside the cube: columns cannot be evened out"
+        return replace(product, remarks=(*product.remarks, remark))
+    column, files = _ir_sample(found, (lines, samples))
+    return replace(product, column=column, files=(*product.files, *files))
+
+
+def _ir_sample(path: Path, shape: tuple[int, int]) -> tuple[NDArray[Any], list[Path]]:
+    """The band `IR Sample` of an IN product, and its files."""
+    header = envi.read_header(path)
     if header.layout.shape[:2] != shape:
         raise InputError(
-            f"{found}: {header.layout.shape[:2]} lines and samples do not fit the cube's {shape}; it is of "
+            f"{path}: {header.layout.shape[:2]} lines and samples do not fit the cube's {shape}; it is of "
             "another observation: fetch it anew"
         )
-    path = envi.image_file(header)
+    stored = envi.image_file(header)
     band = envi.band_named(header, "IR Sample")
-    return image.open_pixels(path, header.layout)[:, :, band], [path, found], []
+    return image.open_pixels(stored, header.layout)[:, :, band], [stored, path]
+
+
+def _with_remarks(product: Product) -> Product:
+    """The product with what the user should know of it."""
+    remarks = list(product.remarks)
+    if product.wavelength_source == "nominal":
+        remarks.append("no WA record found: the wavelengths are nominal")
+    if product.kind.quantity == "radiance":
+        remarks.append("radiance, not I/F: set ingest.valid_range to its range; spectral libraries hold reflectance")
+    if product.grid.transform is None and not product.grid.ground_points:
+        is_sensor = product.parts is not None and product.parts.kind in ("TRR", "TER")
+        why = "no DDR given" if is_sensor else "the file has no map coordinates"
+        remarks.append(f"{why}: the maps will have no coordinates")
+    return replace(product, remarks=tuple(remarks))

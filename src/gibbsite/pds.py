@@ -1,4 +1,4 @@
-"""PDS3 products with detached labels (CRISM's TRR3, DDR, WA): facts from the label, pixels by memory map.
+"""PDS3 products with detached labels (TRR3, DDR, MRDR, WA, ADR): facts from the label, pixels by memory map.
 
 GDAL's PDS driver is not used: on these files it misses the fill value and, silently, reads label text as
 pixels when the image pointer is not quoted.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import image
+from gibbsite import crism, image
 from gibbsite.errors import InputError
 from gibbsite.image import Layout
 
@@ -34,6 +34,9 @@ _KEPT = (
     "MRO:DETECTOR_TEMPERATURE",
     "MRO:WAVELENGTH_FILE_NAME",
     "MRO:HDF_SOFTWARE_NAME",
+    "MRO:ATMO_CORRECTION_FLAG",
+    "MRO:PHOTOCLIN_CORRECTION_FLAG",
+    "MRO:THERMAL_CORRECTION_MODE",
 )
 _INTERLEAVE = {"LINE_INTERLEAVED": "bil", "BAND_SEQUENTIAL": "bsq", "SAMPLE_INTERLEAVED": "bip"}
 _LONGEST_LABEL = 1 << 20
@@ -51,6 +54,8 @@ class Label:
     """The keys worth keeping beside a result, JSON-able; a value with a unit is {"value": …, "unit": …}."""
     file: Any
     """The FILE object (or whole label) that points to the image."""
+    projection: Any
+    """The IMAGE_MAP_PROJECTION object; None for an image that is not on a map."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,8 @@ class ImageFile:
     """Entries of the table of detector rows; 0 when the product has none."""
     rows_offset: int
     """Byte where that table starts."""
+    remarks: tuple[str, ...] = ()
+    """Where the file's size had to settle what the label says."""
 
 
 def read_label(path: Path) -> Label:
@@ -84,8 +91,10 @@ def read_label(path: Path) -> Label:
     if not with_image:
         raise InputError(f"{path}: label without an image (no ^IMAGE with an IMAGE object); give a cube's label")
     product_id = _key(module, "PRODUCT_ID", path)
+    _key(module, "PRODUCT_TYPE", path)
     facts = {key: _plain(value) for key, value in module.items() if key in _KEPT or "FILTER" in key}
-    return Label(path=path, product_id=str(product_id).upper(), facts=facts, file=with_image[0])
+    projection = next((part["IMAGE_MAP_PROJECTION"] for part in files if "IMAGE_MAP_PROJECTION" in part), None)
+    return Label(path, str(product_id).upper(), facts, with_image[0], projection)
 
 
 def image_shape(label: Label) -> tuple[int, int, int]:
@@ -101,12 +110,18 @@ def image_file(label: Label) -> ImageFile:
     path = image.find(source.parent, name)
     if path is None:
         raise InputError(f"{source}: names the image {name}, which is not beside it; put both in one folder")
-    layout = Layout(*image_shape(label), dtype="<f4", interleave=_interleave(label), offset=offset)
+    layout = Layout(*image_shape(label), dtype="<f4", interleave=interleave(label), offset=offset)
     n_rows, rows_offset = _row_table(label, layout)
+    if n_rows and rows_offset < layout.end and (rows_offset - offset) * layout.lines == layout.end - offset:
+        # Labels of volcano scans count the records of the first line only; the table stands behind the last.
+        rows_offset = layout.end
     expected, record_bytes = layout.end, 1
     if "FILE_RECORDS" in label.file:
         record_bytes = _count(label.file, "RECORD_BYTES", source)
         expected = _count(label.file, "FILE_RECORDS", source) * record_bytes
+    if not n_rows and expected != layout.end == path.stat().st_size:
+        remark = f"{source.name} counts {expected} bytes in records, but image and file have {layout.end}"
+        return ImageFile(path, layout, 0, 0, (remark,))
     # Less than the room would be read askew: the last record of the image may be padded, no more.
     room = rows_offset if n_rows else expected
     if not room - record_bytes < layout.end <= room or rows_offset + 2 * n_rows > expected:
@@ -116,6 +131,20 @@ def image_file(label: Label) -> ImageFile:
         )
     image.check_size(path, expected, source)
     return ImageFile(path=path, layout=layout, n_rows=n_rows, rows_offset=rows_offset)
+
+
+def fill_values(label: Label) -> tuple[float, ...]:
+    """What stands where there is no data: CRISM's 65535, which its labels do not name, and what the label names."""
+    named = label.file["IMAGE"].get("MISSING_CONSTANT")
+    is_number = isinstance(named, int | float) and not isinstance(named, bool)
+    return (crism.FILL, float(named)) if is_number and named != crism.FILL else (crism.FILL,)
+
+
+def band_names(label: Label) -> tuple[str, ...]:
+    """The names of the bands; empty when the label has none, or not one for each."""
+    names = label.file["IMAGE"].get("BAND_NAME")
+    names = [names] if isinstance(names, str) else names if isinstance(names, list) else []
+    return tuple(" ".join(str(name).split()) for name in names) if len(names) == image_shape(label)[2] else ()
 
 
 def open_pixels(file: ImageFile) -> NDArray[Any]:
@@ -141,7 +170,7 @@ def _pointer(label: Label) -> tuple[str, int]:
     raise InputError(f"{label.path}: found ^IMAGE = {pointer}, expected the name of the image file")
 
 
-def _interleave(label: Label) -> str:
+def interleave(label: Label) -> str:
     """The interleave of 32-bit PC_REAL pixels; other pixels are refused."""
     part, path = label.file["IMAGE"], label.path
     found = _key(part, "SAMPLE_TYPE", path), _key(part, "SAMPLE_BITS", path)

@@ -1,16 +1,15 @@
 """What is published of a scene: maps for a GIS, polygons, ENVI classification, class table, catalogue item."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 import gibbsite
-from gibbsite import class_layers, class_table, envi_classes, geopackage, polygons, qml, raster, sld, stac, store
+from gibbsite import class_table, envi_classes, geopackage, polygons, qml, raster, sld, stac, store
 from gibbsite.class_table import Interpretation
 from gibbsite.errors import InputError
 from gibbsite.ground import coordinates
@@ -98,15 +97,16 @@ def write_layers(scene: MappedScene, folder: Path) -> dict[str, stac.Asset]:
     return written
 
 
-def write_class_layers(scene: MappedScene, each_class: zarr.Group, folder: Path) -> dict[str, stac.Asset]:
-    """Write the probability of every class, a layer each, into a folder of its own."""
+def write_class_layers(
+    scene: MappedScene, each_class: Callable[[int], NDArray[np.float32]], folder: Path
+) -> dict[str, stac.Asset]:
+    """Write the probability of every class, a layer each, into a folder of its own; `each_class` gives it by code."""
     written: dict[str, stac.Asset] = {}
     folder.mkdir()
     for item in scene.classes:
         layer = Layer(f"probability-{item['code']}", f"probability of {item['name']}")
         loose = folder / f"{scene.name}_probability_{item['code']}.tif"
-        values = class_layers.layer(each_class, item["code"], scene.code.shape)
-        raster.write_layer(loose, scene.grid, [(0, values)], layer.title)
+        raster.write_layer(loose, scene.grid, [(0, each_class(item["code"]))], layer.title)
         for key, asset in publish(layer, loose, folder, tags(scene)).items():
             written[key] = replace(asset, href=f"./{folder.name}/{asset.path.name}")
     return written

@@ -16,6 +16,7 @@ import rasterio
 from numpy.typing import NDArray
 from rasterio.control import GroundControlPoint
 from rasterio.crs import CRS
+from rasterio.enums import ColorInterp
 from rasterio.errors import CRSError, NotGeoreferencedWarning, RasterioIOError
 from rasterio.io import MemoryFile
 from rasterio.transform import Affine
@@ -55,6 +56,28 @@ def write_layer(path: Path, grid: Grid, blocks: Blocks, description: str) -> Non
     with _packing(path, grid, dtype="float32", nodata=float("nan"), predictor=3) as raster:
         raster.set_band_description(1, description)
         _write_rows(raster, blocks, path)
+
+
+def write_like(path: Path, like: Path, grid: Grid, values: NDArray[Any]) -> None:
+    """Write values on another grid with the number type, no-data value, colours, name and tags of the raster `like`."""
+    with open_raster(like) as source:
+        profile = {"dtype": source.dtypes[0], "nodata": source.nodata}
+        colours = source.colormap(1) if source.colorinterp[0] == ColorInterp.palette else None
+        name, tags = source.descriptions[0], source.tags()
+    tags.pop("AREA_OR_POINT", None)
+    with _packing(path, grid, **profile, predictor=3 if values.dtype.kind == "f" else 1) as raster:
+        if colours is not None:
+            raster.write_colormap(1, colours)
+        if name:
+            raster.set_band_description(1, name)
+        raster.update_tags(**tags)
+        _write_rows(raster, [(0, values)], path)
+
+
+def no_data(path: Path) -> float:
+    """What the raster holds where it has no value; 0 when it does not say."""
+    with open_raster(path) as raster:
+        return 0.0 if raster.nodata is None else float(raster.nodata)
 
 
 @contextmanager

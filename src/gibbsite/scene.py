@@ -7,6 +7,7 @@ A cube store (`cubes/{scene}.zarr`) holds
     good_band        (band)        bool     bands fit for use
     valid            (y, x)        bool     pixels fit for use
     detector_column  (y, x)        int16    column of the detector that saw the pixel, -1 unknown
+    column_wavelength (detector_column, band) float64 µm, NaN unknown; only with a WA record (optional)
     incidence        (y, x)        float32  degrees, NaN unknown               (optional)
     latitude, longitude (y, x)     float64  degrees north and east, NaN unknown (optional)
 
@@ -33,11 +34,12 @@ _CONTRACT: dict[str, tuple[tuple[str, ...], str]] = {
     "good_band": (("band",), "bool"),
     "valid": (("y", "x"), "bool"),
     "detector_column": (("y", "x"), "int16"),
+    "column_wavelength": (("detector_column", "band"), "float64"),
     "incidence": (("y", "x"), "float32"),
     "latitude": (("y", "x"), "float64"),
     "longitude": (("y", "x"), "float64"),
 }
-_OPTIONAL = ("incidence", "latitude", "longitude")
+_OPTIONAL = ("column_wavelength", "incidence", "latitude", "longitude")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The one wavelength vector of a TRR3 cube: from its WA record, or nominal.
+"""The wavelengths of a TRR3 cube: from its WA record, or nominal.
 
-On the detector the wavelength of a band drifts over the columns (smile, about 10 nm in L). The cube keeps the
-wavelengths of the centre scene column; spectra far from it are shifted by the smile.
+On the detector the wavelength of a band drifts over the columns (smile, about 10 nm in L). The cube has the wavelengths
+of the centre scene column, and beside them, with a WA record, those of every column.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ class Wavelengths:
     """µm (band)."""
     source: str
     """`WA CDR <name>` or `nominal`."""
+    by_column: NDArray[np.float64] | None = None
+    """µm (sample, band), NaN where the record has fill; None without a record."""
     files: tuple[Path, ...] = ()
     """The files read for them."""
 
@@ -36,6 +38,19 @@ def of_trr3(label: pds.Label, cube: pds.ImageFile, sensor: str, given: Path | No
     if record is None:
         return Wavelengths(crism.nominal_wavelength(sensor, row), "nominal")
     return _from_record(image.locate(record), label, cube, sensor)
+
+
+def of_rows(label: pds.Label, file: pds.ImageFile, sensor: str, rows_of: str) -> Wavelengths | None:
+    """Wavelengths of an image with detector rows behind it: a `cube`, or a calibration `record` (nominal).
+
+    None, when the record has no rows, or is of a sensor that has no nominal wavelengths.
+    """
+    if rows_of == "cube":
+        return of_trr3(label, file, sensor, None)
+    row = pds.row_numbers(file)
+    if row is None or sensor not in ("L", "S"):
+        return None
+    return Wavelengths(crism.nominal_wavelength(sensor, row), "nominal")
 
 
 def _detector_rows(label: pds.Label, cube: pds.ImageFile, sensor: str) -> NDArray[np.int64]:
@@ -73,7 +88,8 @@ def _from_record(path: Path, label: pds.Label, cube: pds.ImageFile, sensor: str)
     nm[nm == crism.FILL] = np.nan
     row = _detector_rows(label, cube, sensor)
     values = _centre_column(nm, crism.nominal_wavelength(sensor, row) * 1000, path)
-    return Wavelengths(values / 1000, f"WA CDR {record_label.product_id}", (record_label.path, record.path))
+    source, files = f"WA CDR {record_label.product_id}", (record_label.path, record.path)
+    return Wavelengths(values / 1000, source, nm / 1000, files)
 
 
 def _check_match(label: pds.Label, record: pds.ImageFile, cube: pds.ImageFile, sensor: str) -> None:

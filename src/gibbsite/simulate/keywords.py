@@ -53,6 +53,11 @@ def wavelength_product(detector: Detector, binning: int) -> str:
     return f"CDR410803692813_WA0{FRAME[binning]}00000{detector.sensor}_{3 if detector.sensor == 'L' else 2}"
 
 
+def transmission_product(binning: int) -> str:
+    """Name of the volcano-scan record, of a scan that there never was, e.g. ADR10000000000_00000_VS20L_8."""
+    return f"ADR10000000000_00000_VS{FRAME[binning]}0L_8"
+
+
 def identity(image: Image, data_set: str, kind: str, version_id: str) -> str:
     """What the product is, and that it is simulated."""
     return f"""PDS_VERSION_ID                 = PDS3

@@ -5,7 +5,7 @@ Every label says that its product is simulated, in a comment and in the name of 
 
 import numpy as np
 
-from gibbsite.simulate.detector import Detector
+from gibbsite.simulate.detector import Detector, L
 from gibbsite.simulate.geometry import MapGrid
 from gibbsite.simulate.keywords import (
     FRAMES_PER_SECOND,
@@ -132,6 +132,35 @@ OBJECT          = FILE
   ^ROWNUM_TABLE = ("{image.name}.IMG",{image.image_records + 1} )
 {records(image)}
 {image_object(image, "LINE_INTERLEAVED", 'UNIT              = "NM"')}
+{row_table(image)}
+END_OBJECT = FILE
+END
+"""
+
+
+def transmission_label(image: Image, binning: int) -> str:
+    """Label of a volcano-scan record."""
+    return f"""{identity(image, "MRO-M-CRISM-4-ADR-V1.0", "ADR", image.name[-1])}
+START_TIME                     = 1980-01-01T00:00:00
+STOP_TIME                      = 2009-04-15T22:13:00
+SPACECRAFT_CLOCK_START_COUNT   = "1/0000000000"
+SPACECRAFT_CLOCK_STOP_COUNT    = "5/0924300802"
+MRO:SENSOR_ID                  = "L"
+SAMPLING_MODE_ID               = "HYPERSPEC"
+MRO:WAVELENGTH_FILE_NAME       = "{wavelength_product(L, binning)}.IMG"
+PIXEL_AVERAGING_WIDTH          = {binning}
+MRO:WAVELENGTH_FILTER          = "0"
+
+/* Line 1: transmission of the air at each detector column.            */
+/* Line 2: artefact spectra for scaling by 2007 and 1980 nm.           */
+/* Line 3: artefact spectra for scaling by 2011 and 1899 nm.           */
+
+OBJECT          = FILE
+  ^IMAGE        = "{image.name}.IMG"
+  /* as in the archive, the records of the first line only are counted */
+  ^ROWNUM_TABLE = ("{image.name}.IMG", {image.bands + 1} )
+{records(image)}
+{image_object(image, "LINE_INTERLEAVED", 'DESCRIPTION       = "Atmospheric transmission"')}
 {row_table(image)}
 END_OBJECT = FILE
 END

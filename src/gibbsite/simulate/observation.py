@@ -11,12 +11,13 @@ from gibbsite.settings import Simulate
 from gibbsite.simulate import formats, headers, training, truth
 from gibbsite.simulate.fields import Integers
 from gibbsite.simulate.instrument import Scenery
-from gibbsite.simulate.keywords import product, wavelength_product
+from gibbsite.simulate.keywords import product, transmission_product, wavelength_product
 from gibbsite.simulate.mapped import write_map
 from gibbsite.simulate.swath import write_backplanes, write_swath, write_wavelengths
 from gibbsite.simulate.task import SENSORS, Task
 from gibbsite.simulate.terrain import CLASSES
 from gibbsite.simulate.training import Outline
+from gibbsite.simulate.volcano import write_transmission
 
 
 def files(settings: Simulate) -> list[str]:
@@ -25,6 +26,7 @@ def files(settings: Simulate) -> list[str]:
         *(product("IF", detector.sensor, "TRR3") for detector in SENSORS),
         product("DE", "L", "DDR1"),
         *(wavelength_product(detector, settings.binning) for detector in SENSORS),
+        transmission_product(settings.binning),
     ]
     maps = [product(kind, "J", "MTR3") for kind in ("IF", "IN")]
     names = [f"{name}.{ending}" for name in images for ending in ("img", "lbl")]
@@ -38,6 +40,7 @@ def write_observation(settings: Simulate, seed: int, out: Path, block_lines: int
     with store.writing_together(out) as folder:
         task = Task(settings, seed, Scenery.of(settings, seed), folder, block_lines)
         write_wavelengths(task)
+        write_transmission(task)
         write_backplanes(task)
         tally = write_swath(task)
         n_map_pixels = write_map(task)

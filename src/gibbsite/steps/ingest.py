@@ -1,6 +1,6 @@
-"""Turn a CRISM or ENVI cube into a cube store: reflectance, wavelengths, valid pixels, coordinates.
+"""Turn a CRISM, ENVI or GeoTIFF cube into a cube store: reflectance, wavelengths, valid pixels, coordinates.
 
-CUBE is the .lbl, .hdr or .img of a TRR3 or MTR3 I/F product, or of any ENVI cube with wavelengths.
+CUBE is the .lbl, .hdr or .img of a TRR3, TER3 or MTR3 I/F product or MRDR tile, or any ENVI or GeoTIFF cube.
 """
 
 import argparse
@@ -20,37 +20,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "cube",
         type=Path,
         metavar="CUBE",
-        help="the cube's .lbl, .hdr or .img (TRR3 or MTR3 I/F, or plain ENVI)",
+        help="the cube's .lbl, .hdr, .img or .tif (TRR3, TER3 or MTR3 I/F, an MRDR tile, plain ENVI or GeoTIFF)",
     )
     parser.add_argument(
         "--ddr",
         type=Path,
         metavar="FILE",
-        help="DDR of a TRR3 cube: incidence angles, latitude and longitude",
+        help="DDR of a TRR3 or TER3 cube: incidence angles, latitude and longitude",
     )
     parser.add_argument(
         "--wavelengths",
         type=Path,
         metavar="FILE",
-        help="WA wavelength record of a TRR3 cube; else the one its label names, if beside it; else nominal",
+        help="WA record of a TRR3 cube (else the one its label names, if beside it; else nominal), or, for a cube that "
+        "tells none, a text file of one wavelength per band",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="STORE", help="cube store to write (SCENE.zarr)")
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Nothing; the cube store is then at `args.out`."""
-    observation = open_observation(args.cube, args.ddr, args.wavelengths)
-    for remark in observation.remarks:
+    product = open_observation(args.cube, args.ddr, args.wavelengths)
+    for remark in product.remarks:
         log.warning("%s", remark)
-    summary = write_cube(observation, args.out, settings.ingest)
+    summary = write_cube(product, args.out, settings.ingest)
     log.info(
         "%s: %d lines × %d samples × %d bands, %d bands good, %d pixels valid (%.1f %%), wavelengths: %s",
-        observation.product,
+        product.name,
         summary.n_lines,
         summary.n_samples,
         summary.n_bands,
         summary.n_good_bands,
         summary.n_valid,
         100 * summary.n_valid / (summary.n_lines * summary.n_samples),
-        observation.wavelength_source,
+        product.wavelength_source,
     )

@@ -2,11 +2,13 @@
 
 import argparse
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gibbsite import class_table, polygons, products, store
+from gibbsite import class_layers, class_table, polygons, products, projected, raster, store
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -22,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="class map of the map step, its other layers beside it; S names the products",
     )
     parser.add_argument("--model", type=Path, required=True, help="model of the select step (names and colours)")
-    parser.add_argument("--cube", type=Path, required=True, help="cube of the scene (time and checksums of its files)")
+    parser.add_argument("--cube", type=Path, required=True, help="cube of the scene (place, time, checksums)")
     parser.add_argument(
         "--class-probabilities",
         type=Path,
@@ -42,18 +44,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the products of one scene."""
-    scene = products.read_scene(args.class_map, args.model, args.cube)
-    meaning = class_table.read_interpretation(args.interpretation, scene.classes) if args.interpretation else {}
-    each_class = store.read(args.class_probabilities, "probabilities") if args.class_probabilities else None
-    sieved = polygons.without_specks(scene.code, settings.products.min_polygon_pixels)
-    with store.writing_together(args.out_dir) as out:
-        assets = products.write_layers(scene, out)
-        assets |= products.write_rest(scene, sieved, meaning, out)
-        if each_class is not None:
-            assets |= products.write_class_layers(scene, each_class, out / f"{scene.name}_probabilities")
-        store.write_json(out / f"{scene.name}_item.json", products.catalogue_item(scene, assets))
+    with projected.on_common_map(args.class_map, args.cube, settings.products, args.out_dir) as class_map:
+        scene = products.read_scene(class_map, args.model, args.cube)
+        meaning = class_table.read_interpretation(args.interpretation, scene.classes) if args.interpretation else {}
+        sieved = polygons.without_specks(scene.code, settings.products.min_polygon_pixels)
+        with store.writing_together(args.out_dir) as out:
+            assets = products.write_layers(scene, out)
+            assets |= products.write_rest(scene, sieved, meaning, out)
+            if args.class_probabilities:
+                each_class = _class_layers(args, settings)
+                assets |= products.write_class_layers(scene, each_class, out / f"{scene.name}_probabilities")
+            store.write_json(out / f"{scene.name}_item.json", products.catalogue_item(scene, assets))
     log.info("%s: wrote %d files to %s", scene.name, len(assets) + 1, args.out_dir)
     _tell_lost(scene, sieved, settings.products.min_polygon_pixels)
+
+
+def _class_layers(args: argparse.Namespace, settings: Settings) -> Callable[[int], NDArray[np.float32]]:
+    """A function from the code of a class to its probability on the grid of the products."""
+    group, grid = store.read(args.class_probabilities, "probabilities"), raster.read_grid(args.class_map)
+    shape = grid.height, grid.width
+    if settings.products.crs == "scene":
+        return lambda code: class_layers.layer(group, code, shape)
+    laid = projected.project(grid, args.cube, settings.products)
+    return lambda code: laid.onto(class_layers.layer(group, code, shape), np.nan)
 
 
 def _tell_lost(scene: products.MappedScene, sieved: np.ndarray, smallest: int) -> None:
