@@ -8,14 +8,19 @@ import sys
 
 from qgis.core import (
     QgsApplication,
+    QgsLayoutExporter,
+    QgsLayoutItemLegend,
+    QgsLayoutItemMap,
+    QgsLayoutPoint,
+    QgsLayoutSize,
+    QgsLegendStyle,
     QgsMapLayer,
-    QgsMapRendererParallelJob,
-    QgsMapSettings,
+    QgsPrintLayout,
     QgsProject,
+    QgsRasterLayer,
+    QgsUnitTypes,
     QgsVectorLayer,
 )
-from qgis.PyQt.QtCore import QSize
-from qgis.PyQt.QtGui import QColor
 
 
 def look(path: str, picture: str) -> dict:
@@ -24,72 +29,84 @@ def look(path: str, picture: str) -> dict:
     heard = QgsApplication.messageLog().messageReceived["QString", "QString", "Qgis::MessageLevel"]
     heard.connect(lambda text, tag, level: messages.append((tag, text, int(level))))
     project = QgsProject.instance()
-    is_read = project.read(path)
-    found = {
-        "is_read": is_read,
-        "error": project.error(),
-        "crs": project.crs().description(),
-        "crs_is_valid": project.crs().isValid(),
-        "ellipsoid": project.ellipsoid(),
-        "layers": [describe(layer) for layer in project.mapLayers().values()],
-    }
+    found = {"is_read": project.read(path), "error": project.error()}
+    found["crs"], found["ellipsoid"] = project.crs().toProj(), project.ellipsoid()
+    found["shown"] = [node.layerId() for node in project.layerTreeRoot().findLayers() if node.isVisible()]
+    found["order"] = [node.layerId() for node in project.layerTreeRoot().findLayers()]
+    found["layers"] = {layer.id(): describe(layer) for layer in project.mapLayers().values()}
     paint(project, picture)
-    found["messages"] = messages
-    return found
+    return found | {"messages": messages}
 
 
 def describe(layer: QgsMapLayer) -> dict:
+    """Whether a layer is valid, where it lies and how it looks."""
+    corner = layer.extent()
     facts = {
-        "id": layer.id(),
         "name": layer.name(),
         "is_valid": layer.isValid(),
         "error": layer.error().message(),
         "crs": layer.crs().toProj(),
-        "source": layer.source(),
-        "renderer": layer.renderer().type() if layer.renderer() else None,
-        "extent": [
-            layer.extent().xMinimum(),
-            layer.extent().yMinimum(),
-            layer.extent().xMaximum(),
-            layer.extent().yMaximum(),
-        ],
+        "extent": [corner.xMinimum(), corner.yMinimum(), corner.xMaximum(), corner.yMaximum()],
+        "renderer": layer.renderer().type(),
     }
     if isinstance(layer, QgsVectorLayer):
-        facts["n_features"] = layer.featureCount()
-        facts["classes"] = [
-            (int(c.value()), c.symbol().color().name(), c.label()) for c in layer.renderer().categories()
-        ]
-        # The style inside the GeoPackage, as a layer that is opened by itself takes it.
+        # Opened by itself a layer has the style of its file: here the one inside the GeoPackage.
         alone = QgsVectorLayer(layer.source(), "alone", "ogr")
-        facts["alone"] = (
-            [(int(c.value()), c.symbol().color().name(), c.label()) for c in alone.renderer().categories()]
-            if alone.renderer().type() == "categorizedSymbol"
-            else alone.renderer().type()
-        )
-    elif facts["renderer"] == "paletted":
-        facts["classes"] = [(int(c.value), c.color.name(), c.label) for c in layer.renderer().classes()]
-    else:
-        facts["range"] = [layer.renderer().classificationMin(), layer.renderer().classificationMax()]
-        facts["n_colours"] = len(layer.renderer().shader().rasterShaderFunction().colorRampItemList())
-    return facts
+        return facts | {"n_features": layer.featureCount(), "classes": categories(layer), "alone": categories(alone)}
+    alone = QgsRasterLayer(layer.source(), "alone", "gdal")
+    if facts["renderer"] == "paletted":
+        return facts | {"classes": palette(layer), "alone": palette(alone)}
+    function = alone.renderer().shader().rasterShaderFunction()
+    facts["alone"] = [alone.renderer().type(), function.minimumValue(), function.maximumValue()]
+    return facts | {"range": [layer.renderer().classificationMin(), layer.renderer().classificationMax()]}
+
+
+def categories(layer: QgsVectorLayer) -> list:
+    return [(int(c.value()), c.symbol().color().name(), c.label()) for c in layer.renderer().categories()]
+
+
+def palette(layer: QgsRasterLayer) -> list:
+    return [(int(c.value), c.color.name(), c.label) for c in layer.renderer().classes()]
 
 
 def paint(project: QgsProject, picture: str) -> None:
+    """Draw the layers that are shown, with their legend."""
+    layout = QgsPrintLayout(project)
+    layout.initializeDefaults()
+    page, millimetres = layout.pageCollection().page(0), QgsUnitTypes.LayoutMillimeters
+    page.setPageSize(QgsLayoutSize(190, 130, millimetres))
     shown = [node.layer() for node in project.layerTreeRoot().findLayers() if node.isVisible()]
-    settings = QgsMapSettings()
-    settings.setLayers(shown)
-    settings.setDestinationCrs(project.crs())
-    settings.setExtent(shown[0].extent())
-    settings.setOutputSize(QSize(720, 720))
-    settings.setBackgroundColor(QColor("white"))
-    job = QgsMapRendererParallelJob(settings)
-    job.start()
-    job.waitForFinished()
-    job.renderedImage().save(picture)
+    chart = QgsLayoutItemMap(layout)
+    chart.setRect(0, 0, 110, 124)
+    layout.addLayoutItem(chart)
+    chart.attemptMove(QgsLayoutPoint(3, 3, millimetres))
+    chart.attemptResize(QgsLayoutSize(110, 124, millimetres))
+    chart.setCrs(project.crs())
+    chart.setLayers(shown)
+    chart.setKeepLayerSet(True)
+    chart.zoomToExtent(shown[0].extent())
+    legend = QgsLayoutItemLegend(layout)
+    legend.setAutoUpdateModel(False)
+    root = legend.model().rootGroup()
+    for node in root.findLayers():
+        if node.layer() not in shown:
+            node.parent().removeChildNode(node)
+    for style in (QgsLegendStyle.Group, QgsLegendStyle.Subgroup, QgsLegendStyle.SymbolLabel):
+        font = legend.styleFont(style)
+        font.setPointSize(8)
+        legend.setStyleFont(style, font)
+    legend.setSymbolHeight(3)
+    legend.attemptMove(QgsLayoutPoint(116, 3, millimetres))
+    layout.addLayoutItem(legend)
+    legend.adjustBoxSize()
+    options = QgsLayoutExporter.ImageExportSettings()
+    options.dpi = 150
+    QgsLayoutExporter(layout).exportToImage(picture, options)
 
 
 if __name__ == "__main__":
     application = QgsApplication([], False)
     application.initQgis()
     print(json.dumps(look(sys.argv[1], sys.argv[2])))
+    sys.stdout.flush()
     application.exitQgis()

@@ -16,8 +16,9 @@ import zarr
 from numpy.testing import assert_allclose, assert_array_equal
 from rio_cogeo.cogeo import cog_validate
 
-from gibbsite import class_layers, raster, store
+from gibbsite import class_layers, raster, settings, store
 from gibbsite.errors import InputError
+from gibbsite.ground import pixel_areas
 from gibbsite.layers import LAYER_NAMES
 from gibbsite.model import Model, fingerprint, named_components, write_model
 from gibbsite.palette import class_colours
@@ -345,3 +346,29 @@ def test_items_elsewhere_than_the_collection_are_refused(folder: Path, tmp_path:
 
 def test_a_scene_is_named_by_its_map() -> None:
     assert scene_name(Path("maps/my_class_class.tif")) == "my_class"
+
+
+# ------------------------------------------------------------------------------------------------ common maps
+
+
+def test_products_on_a_common_map_are_those_of_its_grid(results: Results, tmp_path: Path) -> None:
+    """Every product, polygons and ENVI's too, lies in IAU_2015:49910, and areas stay those of the ground."""
+    scene = "frt0000aaaa"
+    common = settings.validate({"products": {"crs": "equirectangular"}}, "test")
+    step.run(arguments(results, scene, tmp_path), common)
+    catalogue.run(argparse.Namespace(items=[tmp_path / f"{scene}_item.json"], out_dir=tmp_path), common)
+    grid = raster.read_grid(tmp_path / f"{scene}_class.tif")
+    for layer in LAYER_NAMES:
+        assert cog_validate(tmp_path / f"{scene}_{layer}.tif", strict=True, quiet=True) == (True, [], [])
+        assert raster.read_grid(tmp_path / f"{scene}_{layer}.tif") == grid
+    code = raster.read_band(tmp_path / f"{scene}_class.tif")
+    frame = gpd.read_file(tmp_path / f"{scene}_classes.gpkg", layer="classes")
+    assert frame["n_pixels"].sum() == (code > 0).sum()
+    with rasterio.open(tmp_path / f"{scene}_class.img") as opened:
+        assert_array_equal(opened.read(1), code)
+    item = json.loads((tmp_path / f"{scene}_item.json").read_text())
+    assert item["properties"]["proj:code"] == "IAU_2015:49910"
+    # The scene's own sphere is 0.04 % smaller than the common one, so areas on the latter are larger by twice that.
+    own = sum(area[results.code[scene][rows] > 0].sum() for rows, area in pixel_areas(map_grid(290, 610)))
+    assert frame["area_m2"].sum() == pytest.approx(own * (3_396_190.0 / 3_394_839.8133) ** 2, rel=2e-3)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
