@@ -14,7 +14,7 @@ SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake --workflow-profile 
 help:
 	@echo "make demo      map a simulated Mars scene (minutes) and name the files to open"
 	@echo "make test      run the tests"
-	@echo "make test-all  run the tests, the long statistical, cluster and browser ones too"
+	@echo "make test-all  run the tests, the long statistical, cluster, browser and QGIS ones too"
 	@echo "make lint      ruff, mypy, snakefmt and snakemake --lint"
 	@echo "make lock      resolve requirements.lock anew from pyproject.toml"
 
@@ -38,7 +38,7 @@ demo: $(READY)
 	echo "  results/demo/spectra/spectra.png                 the class-mean spectra"
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not statistical and not cluster and not browser" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not statistical and not cluster and not browser and not qgis" -n 2 --dist loadfile
 
 test-all: $(READY) lint
 	$(BIN)/python -m pytest

@@ -57,3 +57,4 @@ rule all:
         [f"{RESULTS}/report.html", f"{RESULTS}/spectra/spectra.csv"] if SCENES else [],
         each_scene("maps/{scene}_class.tif"),
         each_scene("products/{scene}_classes.gpkg"),
+        [f"{RESULTS}/products/gibbsite.qgs"] if SCENES else [],

@@ -104,6 +104,10 @@ class Run:
         return self.folder / "evaluation.json"
 
     @property
+    def item(self) -> Path:
+        return self.folder / "products" / f"{self.scene}_item.json"
+
+    @property
     def mtr3(self) -> Path:
         return self.observation / "frt0000ace5_07_if166j_mtr3.hdr"
 
@@ -137,9 +141,10 @@ class Run:
             "map": ["map", "--features", self.features, "--model", self.model, "--out-dir", out.folder / "maps"],
             "spectra": ["spectra", "--cubes", self.cube, *mapped, "--out-dir", out.folder / "spectra"],
             "products": [
-                "products", "--class-map", self.layer("class"), "--probability", self.layer("probability"),
-                "--model", self.model, "--cube", self.cube, "--out-dir", out.folder / "products",
+                "products", "--class-map", self.layer("class"), "--model", self.model, "--cube", self.cube,
+                "--out-dir", out.folder / "products",
             ],
+            "catalogue": ["catalogue", "--items", self.item, "--out-dir", out.folder / "products"],
             "truth": [
                 "truth", "--cube", self.cube, "--labels", self.labels,
                 "--raster", self.observation / "mtr3_truth.tif", "--out", out.truth,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite import raster, store
+from gibbsite.model import Model, named_components, write_model
 from gibbsite.palette import class_colours
 from gibbsite.scene import Grid
 
@@ -64,6 +65,19 @@ def sensor_grid(height: int, width: int, longitude: float = 74.7, latitude: floa
             lon, lat = ground_truth(r + 0.5, c + 0.5, longitude, latitude)
             points.append((float(r), float(c), float(lon), float(lat)))
     return Grid(height, width, crs=MARS_SPHERE, ground_points=tuple(points))
+
+
+def polar_grid(height: int, width: int, sign: float = 1.0) -> Grid:
+    """A sensor-space grid of 18 m pixels with a pole at its centre."""
+    row, col = (np.unique(np.append(np.arange(0, n, 8), n - 1)) for n in (height, width))
+    r, c = (values.ravel() for values in np.meshgrid(row, col, indexing="ij"))
+    x, y = 18.0 * (c + 0.5 - width / 2), 18.0 * (height / 2 - r - 0.5)
+    away = np.degrees(2 * np.arctan(np.hypot(x, y) / (2 * 3_396_190.0)))
+    longitude = np.degrees(np.arctan2(x, -sign * y))
+    points = zip(r.tolist(), c.tolist(), longitude.tolist(), (sign * (90.0 - away)).tolist(), strict=True)
+    return Grid(
+        height, width, crs=MARS_SPHERE, ground_points=tuple((float(a), float(b), d, e) for a, b, d, e in points)
+    )
 
 
 def ground_truth(
@@ -140,11 +154,27 @@ def make_results(folder: Path, shapes: dict[str, tuple[int, int]] | None = None)
         grid = map_grid(height, width) if number == 0 else sensor_grid(height, width)
         results.probability[name] = _write_maps(results, name, grid, number)
         _write_cube(results, name, grid, number)
-    with store.create(results.model, "model", classes=classes, diagnostics=DIAGNOSTICS):
-        pass
+    _write_model(results.model, classes)
     for chain, path in enumerate(results.chains, start=1):
         _write_chain(path, chain)
     return results
+
+
+def _write_model(path: Path, classes: list[dict[str, object]]) -> None:
+    """A model with the right numbers of components, whose draws are all alike."""
+    class_of = np.repeat(np.arange(len(classes)), [int(str(item["n_components"])) for item in classes])
+    n_classes, n_components, n_features = len(classes), len(class_of), 2
+    model = Model(
+        class_of=class_of,
+        log_weight=np.full((1, n_components), -np.log(n_components)),
+        mean=np.arange(2.0 * n_components).reshape(1, n_components, n_features),
+        centre=np.zeros((1, n_classes, n_features)),
+        whiten=np.tile(np.eye(n_features), (1, n_classes, 1, 1)),
+        step=2**-10,
+        basis="0" * 64,
+        classes=classes,
+    )
+    write_model(path, model, seed=7, diagnostics=DIAGNOSTICS)
 
 
 def _write_maps(results: Results, name: str, grid: Grid, seed: int) -> NDArray[np.float32]:
@@ -152,7 +182,13 @@ def _write_maps(results: Results, name: str, grid: Grid, seed: int) -> NDArray[n
     probability = random.uniform(0.4, 1.0, (grid.height, grid.width)).astype(np.float32)
     probability[results.code[name] == 0] = np.nan
     raster.write_class_map(results.layer(name, "class"), grid, results.classes, [(0, results.code[name])])
-    raster.write_layer(results.layer(name, "probability"), grid, [(0, probability)], "probability of the class")
+    for layer in ("probability", "entropy", "unknown"):
+        raster.write_layer(results.layer(name, layer), grid, [(0, probability)], layer)
+    class_of = np.repeat(np.arange(len(NAMES)), [int(str(item["n_components"])) for item in results.classes])
+    first = np.append(0, 1 + np.searchsorted(class_of, np.arange(len(NAMES)))).astype(np.uint16)
+    component = first[results.code[name]]
+    named = named_components(results.classes, class_of)
+    raster.write_class_map(results.layer(name, "component"), grid, named, [(0, component)], "component")
     return probability
 
 
@@ -173,7 +209,12 @@ def _write_cube(results: Results, name: str, grid: Grid, seed: int) -> None:
         "product": f"{name.upper()}_07_IF168J_MTR3",
         "sensor": "J",
         "files": [{"name": f"{name}.img", "sha256": f"{seed:064x}", "bytes": 123_456_789 + seed}],
-        "facts": {"SOLAR_LONGITUDE": 133.7, "MRO:FRAME_RATE": "3.75 Hz", "filters": [1, 2]},
+        "facts": {
+            "SOLAR_LONGITUDE": 133.7,
+            "MRO:FRAME_RATE": "3.75 Hz",
+            "filters": [1, 2],
+            "START_TIME": "2007-01-13T05:59:08.707",
+        },
         "wavelength_source": "header",
         "gibbsite": "0.1.0",
     }

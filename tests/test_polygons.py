@@ -1,14 +1,18 @@
 """Class polygons: patches of one class, without the specks."""
 
+from dataclasses import replace
+
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gibbsite.polygons import LAYER, class_polygons, geopackage, label_patches, outline, without_specks
+from gibbsite import polygons
+from gibbsite.polygons import find_patches, frames, label_patches, without_specks
 from gibbsite.scene import Grid
-from handmade_results import class_map, ground_truth, map_grid, sensor_grid
+from handmade_results import class_map, ground_truth, map_grid, polar_grid, sensor_grid
 
 CLASSES = [{"code": k, "name": f"class {k}", "is_known": k != 3} for k in range(1, 7)]
 SMALL = np.array(
@@ -25,12 +29,8 @@ SMALL = np.array(
 
 
 def frame_of(code: np.ndarray, grid: Grid) -> gpd.GeoDataFrame:
-    patch, code_of_patch = label_patches(code)
-    layers = {
-        "area": np.full(code.shape, 2.5),
-        "probability": np.where(code > 0, np.arange(code.size).reshape(code.shape) / code.size, np.nan),
-    }
-    return class_polygons(patch, code_of_patch, layers, grid, CLASSES)
+    probability = np.where(code > 0, np.arange(code.size).reshape(code.shape) / code.size, np.nan)
+    return pd.concat(frames(find_patches(code, probability, grid), grid, CLASSES), ignore_index=True)
 
 
 def test_specks_go_to_their_neighbour_and_missing_pixels_stay() -> None:
@@ -58,11 +58,13 @@ def test_patches_share_sides_not_corners() -> None:
 
 def test_each_patch_has_its_class_size_and_mean_probability() -> None:
     frame = frame_of(SMALL, map_grid(6, 5))
-    assert frame["code"].tolist() == [1, 2, 2, 3, 3]
-    assert frame["n_pixels"].tolist() == [15, 6, 2, 1, 1]
-    assert frame["is_known"].tolist() == [True, True, True, False, False]
-    assert_allclose(frame["area_m2"], 2.5 * frame["n_pixels"])
-    assert_allclose(frame["mean_probability"].iloc[3:], [6 / 30, 20 / 30])
+    assert frame["code"].tolist() == [1, 2, 3, 3, 2], "by the row they begin in"
+    assert frame["n_pixels"].tolist() == [15, 6, 1, 1, 2]
+    assert frame["is_known"].tolist() == [True, True, False, False, True]
+    # The map's pixels are 18 m squares; on the sphere they are by cos(latitude) / cos(20°) smaller.
+    shrink = np.cos(1_250_077.0 / 3_394_839.8133) / np.cos(np.radians(20.0))
+    assert_allclose(frame["area_m2"], 324.0 * shrink * frame["n_pixels"], rtol=1e-4)
+    assert_allclose(frame["mean_probability"].iloc[2:4], [6 / 30, 20 / 30])
     assert_allclose(frame.geometry.area, 324.0 * frame["n_pixels"])
 
 
@@ -89,28 +91,45 @@ def test_sensor_polygons_lie_on_the_ground_without_gaps_or_overlaps() -> None:
         assert frame[frame.contains(at)]["code"].tolist() == [code[row, col]]
 
 
-def test_an_empty_map_gives_an_empty_layer() -> None:
+def test_batches_of_patches_are_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, grid = class_map(60, 45, 6, 9), sensor_grid(60, 45)
+    whole = frame_of(code, grid)
+    monkeypatch.setattr(polygons, "BATCH_PATCHES", 3)
+    tables = list(frames(find_patches(code, np.ones(code.shape), grid), grid, CLASSES))
+    assert len(tables) > 10
+    assert max(map(len, tables)) <= 3
+    joined = pd.concat(tables, ignore_index=True)
+    assert joined["code"].tolist() == whole["code"].tolist()
+    assert joined.geometry.geom_equals(whole.geometry).all()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["north", "south"])
+def test_polygons_around_a_pole_are_whole(sign: float) -> None:
+    code = class_map(60, 40, 3, 2)
+    frame = frame_of(code, polar_grid(60, 40, sign))
+    assert frame.is_valid.all()
+    assert_allclose(frame.geometry.area, frame["area_m2"], rtol=1e-3)
+    at_pole = frame[frame.intersects(shapely.Point(0.0, 0.0))]
+    assert code[30, 20] in at_pole["code"].tolist()
+
+
+def test_polygons_across_the_meridian_are_whole() -> None:
+    code = class_map(47, 31, 6, 5)
+    grid = sensor_grid(47, 31, 179.999, 12.0)
+    wrapped = tuple((r, c, (lon + 180) % 360 - 180, lat) for r, c, lon, lat in grid.ground_points)
+    frame = frame_of(code, replace(grid, ground_points=wrapped))
+    assert frame.is_valid.all()
+    assert np.ptp(frame.total_bounds[[0, 2]]) < 0.05, "no polygon reaches once around the planet"
+
+
+def test_an_empty_map_gives_an_empty_table() -> None:
     frame = frame_of(np.zeros((4, 7), np.uint16), map_grid(4, 7))
     assert len(frame) == 0
-    assert len(outline(np.zeros((4, 7), np.int32), map_grid(4, 7))) == 0
-    assert geopackage(frame).startswith(b"SQLite format 3")
+    assert "geometry" in frame
 
 
-def test_a_scene_without_reference_gets_polygons_in_pixels() -> None:
+def test_a_scene_without_reference_gets_polygons_in_pixels_and_no_area() -> None:
     frame = frame_of(SMALL, Grid(6, 5))
     assert frame.crs is None
     assert frame.total_bounds.tolist() == [0.0, -6.0, 5.0, 0.0]
-    assert geopackage(frame).startswith(b"SQLite format 3")
-
-
-def test_a_geopackage_is_read_back_and_is_the_same_bytes_twice(tmp_path) -> None:
-    frame = frame_of(SMALL, map_grid(6, 5))
-    packed = geopackage(frame)
-    assert geopackage(frame) == packed
-    path = tmp_path / "S_classes.gpkg"
-    path.write_bytes(packed)
-    found = gpd.read_file(path, layer=LAYER)
-    assert found.crs == frame.crs
-    assert found.geometry.geom_equals(frame.geometry).all()
-    for column in ("code", "name", "is_known", "n_pixels", "area_m2", "mean_probability"):
-        assert found[column].tolist() == frame[column].tolist()
+    assert frame["area_m2"].isna().all()

@@ -187,22 +187,11 @@ EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
     *("pds", "envi", "geotiff", "tile", "bands", "image", "ddr", "wavelength", "volcano"),
     *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
-    *(
-        "sources",
-        "corrections",
-        "quicklook",
-        "cleaned",
-        "feature_store",
-        "labels",
-        "shapes",
-        "truth",
-        "pixels",
-        "chain",
-        "checkpoint",
-        "model",
-        "classifier",
-    ),
-    *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
+    *("sources", "corrections", "quicklook", "cleaned", "feature_store", "labels", "shapes", "truth", "pixels"),
+    *("chain", "checkpoint", "model", "classifier"),
+    *("raster", "ground", "footprint", "polygons", "geopackage", "class_layers", "class_table", "attribute_table"),
+    *("cog", "layers", "qml", "sld", "envi_classes", "stac", "qgis_project", "products"),
+    *("figures", "interactive", "report"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}
 MAY_IMPORT = {
@@ -213,7 +202,7 @@ MAY_IMPORT = {
     "edges": EDGES | SAMPLER | MATHS | FLOOR,
 }
 ONLY_EDGES = {
-    *("rasterio", "xarray", "zarr", "geopandas", "pyogrio", "shapely", "pyproj", "pvl", "rio_cogeo"),
+    *("rasterio", "xarray", "zarr", "geopandas", "pyogrio", "shapely", "pyproj", "pystac", "pvl", "rio_cogeo"),
     *("bokeh", "matplotlib", "jinja2", "tqdm", "dask", "distributed", "dask_jobqueue", "snakemake"),
 }
 """Libraries that read, write, draw or distribute; the middle and the maths know nothing of them."""

@@ -284,6 +284,27 @@ def test_class_probabilities_are_those_of_the_naive_sum(scene: tuple[Tile, Pass]
     assert sure.entropy.max() <= np.log2(found.shape[1])
 
 
+def test_component_probabilities_add_up_to_those_of_the_classes(scene: tuple[Tile, Pass]) -> None:
+    pixels, task = scene
+    few, components = pixels.feature[:300], task.components
+    by_component = maps.component_probabilities(few, [components], STEP)
+    expected = np.stack([oracles.component_odds(one * STEP, components) for one in few])
+    np.testing.assert_allclose(by_component, expected / expected.sum(1, keepdims=True), atol=2e-5)
+    by_class = maps.sum_by_class(by_component, components.class_of, len(components.centre))
+    np.testing.assert_allclose(by_class, maps.class_probabilities(few, [components], STEP), atol=1e-6)
+    code = maps.certainty(by_class, 2).code
+    chosen = maps.likeliest_component(by_component, components.class_of, code).astype(int) - 1
+    np.testing.assert_array_equal(components.class_of[chosen], code - 1, err_msg="a component of another class")
+    best = [max(row[components.class_of == k - 1]) for row, k in zip(by_component, code, strict=True)]
+    np.testing.assert_array_equal(by_component[np.arange(len(few)), chosen], best)
+
+
+def test_a_class_without_components_has_no_probability() -> None:
+    by_component = np.array([[0.25, 0.5, 0.25], [1.0, 0.0, 0.0]])
+    found = maps.sum_by_class(by_component, np.array([0, 2, 2]), 4)
+    np.testing.assert_array_equal(found, [[0.25, 0.0, 0.75, 0.0], [1.0, 0.0, 0.0, 0.0]])
+
+
 @given(st.integers(0, 2**63), st.integers(0, 2**40), st.integers(1, 400))
 def test_uniforms_depend_on_rank_alone(key: int, first: int, n: int) -> None:
     whole, part = np.empty(n), np.empty(n - n // 2)

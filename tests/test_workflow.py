@@ -87,8 +87,9 @@ def test_all_results_are_there(done):
     expected = [
         *("basis.zarr", "model.zarr", "chains/1.zarr", "cubes/toy.zarr", "features/toy.zarr", "labels/toy.zarr"),
         "truths/toy.zarr",
-        *(f"maps/toy_{layer}.tif" for layer in ("class", "probability", "entropy", "unknown")),
+        *(f"maps/toy_{layer}.tif" for layer in ("class", "probability", "entropy", "unknown", "component")),
         *("products/toy_class.tif", "products/toy_class.qml", "products/toy_classes.gpkg", "products/toy_classes.csv"),
+        *("products/toy_item.json", "products/collection.json", "products/gibbsite.qgs"),
         *("spectra/spectra.csv", "spectra/spectra.png", "evaluation.json", "report.html"),
     ]
     results = done.folder / "results"
@@ -108,7 +109,7 @@ def test_every_rule_leaves_a_log_and_a_benchmark(done):
     logs = {path.relative_to(results / "logs").with_suffix("") for path in results.glob("logs/**/*.log")}
     benchmarks = {path.relative_to(results / "benchmarks").with_suffix("") for path in results.rglob("*.tsv")}
     assert logs == benchmarks
-    assert len(logs) == 13
+    assert len(logs) == 14
     warned = [path.name for path in results.glob("logs/**/*.log") if "Warning" in path.read_text()]
     assert warned == []
 
@@ -167,11 +168,17 @@ def test_a_second_run_has_nothing_to_do(done):
 
 def test_a_sampler_key_reruns_the_fit_and_what_follows(done):
     rules = done.rules_to_run(fit={"sweeps": 7})
-    assert rules == {"fit", "select", "map", "spectra", "products", "evaluate", "report", "all"}
+    assert rules == {"fit", "select", "map", "spectra", "products", "catalogue", "evaluate", "report", "all"}
 
 
-def test_a_product_key_reruns_only_products(done):
-    assert done.rules_to_run(products={"min_polygon_pixels": 9}) == {"products", "all"}
+def test_a_product_key_reruns_only_products_and_their_catalogue(done):
+    assert done.rules_to_run(products={"min_polygon_pixels": 9}) == {"products", "catalogue", "all"}
+
+
+def test_probabilities_of_every_class_rerun_from_the_map_on(done):
+    rules = done.rules_to_run(map={"class_probabilities": True})
+    assert {"map", "products", "catalogue"} <= rules
+    assert not rules & {"fit", "select"}
 
 
 def test_a_report_key_reruns_only_the_report(done):

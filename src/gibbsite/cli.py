@@ -27,9 +27,10 @@ STEPS = {
     "truth": "take in what a scene's map is scored against: a raster of true classes, or held-out labels",
     "fit": "run one chain of the sampler over all scenes",
     "select": "take the best structure of all chains and polish it into a model",
-    "map": "write class, probability, entropy and unknown maps of a scene",
+    "map": "write class, probability, entropy, unknown and component maps of a scene",
     "spectra": "write mean spectra and spread of every class",
-    "products": "write polygons, cloud-optimised map, QGIS style and class table",
+    "products": "write cloud-optimised maps with styles, polygons, class table and catalogue item of a scene",
+    "catalogue": "write a STAC collection and a QGIS project over the products of all scenes",
     "evaluate": "score the maps against truth or held-out labels (mean F1 of the paper)",
     "report": "write one self-contained page with maps, spectra and diagnostics",
 }

@@ -7,7 +7,7 @@ by 20 pixels and wobbles by 3, pixel corners come out within 0.05 pixels, or 0.4
 hole.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyproj
@@ -26,51 +26,76 @@ BLOCK_ROWS = 256
 NEIGHBOURS = 40
 """Ground points behind each spline value."""
 
+BORDER_POINTS = 32
+"""Points on each side of a footprint."""
 
-def locate(grid: Grid, col: Floats, row: Floats) -> tuple[Floats, Floats]:
-    """Coordinates x, y of points given in pixels from the grid's upper left corner.
+POLAR = 80.0
+"""Degrees of latitude from which on places in sensor space are told on a polar map: longitudes crowd at a pole."""
 
-    On a map in its own coordinates; in sensor space longitude and latitude, the longitudes continuous about
-    that of the first ground point (so a scene may reach from 179 to 181). Without any reference: col and
-    -row.
+
+def coordinates(grid: Grid) -> tuple[Callable[[Floats, Floats], tuple[Floats, Floats]], str | None]:
+    """A function from col, row (pixels from the grid's upper left corner) to x, y, and the WKT of their system.
+
+    On a map they are the map's own. In sensor space longitude and latitude, the longitudes continuous about that of
+    the first ground point (so a scene may reach from 179 to 181); near a pole metres on a polar stereographic map of
+    the same sphere. Without any reference: col and -row.
     """
     if grid.transform is not None:
-        return _on_map(grid.transform, col, row)
+        transform = grid.transform
+        return lambda col, row: _on_map(transform, col, row), grid.crs
     if not grid.ground_points:
-        return col, -row
-    vector = _vectors(grid)(row, col)
-    first = grid.ground_points[0][2]
-    longitude = np.degrees(np.arctan2(vector[..., 1], vector[..., 0]))
-    latitude = np.degrees(np.arctan2(vector[..., 2], np.hypot(vector[..., 0], vector[..., 1])))
-    return first + (longitude - first + 180.0) % 360.0 - 180.0, latitude
+        return lambda col, row: (col, -row), grid.crs
+    vectors = _vectors(grid)
+    latitude = np.array(grid.ground_points)[:, 3]
+    if np.abs(latitude).max() < POLAR:
+        first = grid.ground_points[0][2]
+        return lambda col, row: _degrees(vectors(row, col), first), grid.crs
+    sign = float(np.sign(latitude[np.abs(latitude).argmax()]))
+    radius = _ellipsoid(grid)[0]
+    polar = pyproj.CRS.from_dict({"proj": "stere", "lat_0": 90 * sign, "lat_ts": 90 * sign, "R": radius, "units": "m"})
+
+    def on_polar_map(col: Floats, row: Floats) -> tuple[Floats, Floats]:
+        x, y, z = np.moveaxis(vectors(row, col), -1, 0)
+        # The plane that touches the pole, seen from the other pole: Snyder (1987), eqs. 21-5, 21-6.
+        scale = 2.0 * radius / (np.sqrt(x**2 + y**2 + z**2) + sign * z)
+        return scale * y, -sign * scale * x
+
+    return on_polar_map, polar.to_wkt()
 
 
-def pixel_areas(grid: Grid) -> Floats:
-    """Area of every pixel in m², (height, width); NaN when the grid has no coordinate system."""
+def footprint(grid: Grid) -> tuple[Floats, Floats] | None:
+    """Longitude and latitude, degrees, of the grid's border, once around and closed; None without a reference."""
     if grid.crs is None or (grid.transform is None and not grid.ground_points):
-        return np.broadcast_to(np.nan, (grid.height, grid.width))
-    crs = pyproj.CRS.from_wkt(grid.crs)
-    if grid.transform is not None and crs.is_projected:
-        a, b, _, d, e, _ = grid.transform
-        metres = crs.axis_info[0].unit_conversion_factor
-        return np.broadcast_to(abs(a * e - b * d) * metres**2, (grid.height, grid.width))
-    assert crs.ellipsoid is not None
-    at = _vectors(grid)
-    area = np.empty((grid.height, grid.width))
+        return None
+    across, down = (np.linspace(0.0, n, 1 + min(n, BORDER_POINTS)) for n in (grid.width, grid.height))
+    col = np.concatenate([across, np.full(len(down), grid.width), across[::-1], np.zeros(len(down))])
+    row = np.concatenate([np.zeros(len(across)), down, np.full(len(across), grid.height), down[::-1]])
+    vector = _vectors(grid)(row, col)
+    vector = vector[np.isfinite(vector).all(axis=-1)]
+    # Longitude and latitude as the coordinate system counts them: on a flattened planet not the angle at its centre.
+    flat = np.hypot(vector[:, 0], vector[:, 1]) * (1.0 - _ellipsoid(grid)[1])
+    return np.degrees(np.arctan2(vector[:, 1], vector[:, 0])), np.degrees(np.arctan2(vector[:, 2], flat))
+
+
+def pixel_areas(grid: Grid) -> Iterator[tuple[slice, Floats]]:
+    """Rows and the areas of their pixels in m² on the planet's surface, block by block; NaN without a reference."""
+    is_placed = grid.crs is not None and (grid.transform is not None or bool(grid.ground_points))
+    at = _vectors(grid) if is_placed else None
     for start in range(0, grid.height, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, grid.height)
+        if at is None:
+            yield slice(start, stop), np.full((stop - start, grid.width), np.nan)
+            continue
         row, col = np.meshgrid(np.arange(start, stop + 1.0), np.arange(grid.width + 1.0), indexing="ij")
-        corner = at(row, col)
-        across = corner[1:, 1:] - corner[:-1, :-1], corner[1:, :-1] - corner[:-1, 1:]
-        area[start:stop] = np.linalg.norm(np.cross(*across), axis=-1) / 2
-    return area * crs.ellipsoid.semi_major_metre**2
+        corner = at(row, col) * _ellipsoid(grid)[0]
+        one, other = corner[1:, 1:] - corner[:-1, :-1], corner[1:, :-1] - corner[:-1, 1:]
+        yield slice(start, stop), np.linalg.norm(np.cross(one, other), axis=-1) / 2
 
 
 def _vectors(grid: Grid) -> Callable[[Floats, Floats], Floats]:
-    """A function from row, col (pixels from the upper left corner) to unit vectors (..., 3)."""
+    """A function from row, col (pixels from the upper left corner) to vectors (..., 3) from the centre, in radii."""
     if grid.transform is not None:
-        transform = grid.transform
-        return lambda row, col: _unit(*_on_map(transform, col, row))
+        return _map_vectors(grid, grid.transform)
     row, col, longitude, latitude = np.array(grid.ground_points).T
     vector = _unit(longitude, latitude)
     rows, cols = np.unique(row), np.unique(col)
@@ -89,12 +114,46 @@ def _vectors(grid: Grid) -> Callable[[Floats, Floats], Floats]:
     return lambda row, col: spline(np.stack([row.ravel(), col.ravel()], axis=-1)).reshape(*row.shape, 3)
 
 
+def _map_vectors(grid: Grid, transform: Transform) -> Callable[[Floats, Floats], Floats]:
+    crs = _system(grid)
+    to_degrees = pyproj.Transformer.from_crs(crs, crs.geodetic_crs, always_xy=True)
+    eccentricity = _ellipsoid(grid)[1]
+
+    def at(row: Floats, col: Floats) -> Floats:
+        longitude, latitude = to_degrees.transform(*_on_map(transform, col, row))
+        return _unit(longitude, latitude, eccentricity)
+
+    return at
+
+
+def _system(grid: Grid) -> pyproj.CRS:
+    if grid.crs is None:
+        raise InputError("the scene has ground points without a coordinate system; ingest it anew")
+    return pyproj.CRS.from_wkt(grid.crs)
+
+
+def _ellipsoid(grid: Grid) -> tuple[float, float]:
+    """Largest radius in metres, and squared eccentricity, of the body that the grid lies on."""
+    body = _system(grid).ellipsoid
+    assert body is not None
+    return body.semi_major_metre, 1.0 - (body.semi_minor_metre / body.semi_major_metre) ** 2
+
+
 def _on_map(transform: Transform, col: Floats, row: Floats) -> tuple[Floats, Floats]:
     a, b, c, d, e, f = transform
     return a * col + b * row + c, d * col + e * row + f
 
 
-def _unit(longitude: Floats, latitude: Floats) -> Floats:
-    """Unit vectors (..., 3) of longitudes and latitudes in degrees."""
+def _degrees(vector: Floats, first: float) -> tuple[Floats, Floats]:
+    """Longitude, within half a turn of `first`, and latitude of vectors (..., 3)."""
+    longitude = np.degrees(np.arctan2(vector[..., 1], vector[..., 0]))
+    latitude = np.degrees(np.arctan2(vector[..., 2], np.hypot(vector[..., 0], vector[..., 1])))
+    return first + (longitude - first + 180.0) % 360.0 - 180.0, latitude
+
+
+def _unit(longitude: Floats, latitude: Floats, eccentricity: float = 0.0) -> Floats:
+    """Vectors (..., 3) from the centre, in largest radii, of longitudes and latitudes in degrees."""
     lon, lat = np.radians(longitude), np.radians(latitude)
-    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
+    normal = 1.0 / np.sqrt(1.0 - eccentricity * np.sin(lat) ** 2)
+    flat = normal * np.cos(lat)
+    return np.stack([flat * np.cos(lon), flat * np.sin(lon), (1.0 - eccentricity) * normal * np.sin(lat)], axis=-1)

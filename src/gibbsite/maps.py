@@ -1,6 +1,7 @@
 """From draws to what a map shows: the class of each pixel and how sure that is."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from gibbsite import kernels
 from gibbsite.components import Components
 from gibbsite.statistics import Floats, Integers
+
+Codes = NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,29 @@ def class_probabilities(feature: NDArray[np.int16], draws: list[Components], ste
     for components in draws:
         kernels.class_odds(plane, np.float32(step), components.lanes(), out)
     return out / len(draws)
+
+
+def component_probabilities(feature: NDArray[np.int16], draws: list[Components], step: float) -> Floats:
+    """(n_pixels, n_components) component probabilities, averaged over the draws of one structure."""
+    out = np.zeros((len(feature), len(draws[0].mean)))
+    plane = kernels.lay_out(feature)
+    for components in draws:
+        kernels.component_odds(plane, np.float32(step), components.lanes(), out)
+    return out / len(draws)
+
+
+def sum_by_class(component_probability: Floats, class_of: Integers, n_classes: int) -> Floats:
+    """(n_pixels, n_classes) class probabilities; `class_of` (n_components,) never falls."""
+    edges = np.searchsorted(class_of, np.arange(n_classes + 1))
+    spans = [slice(*span) for span in pairwise(edges)]
+    # Row by row, so that a sum does not depend on how many pixels are summed at once.
+    return np.stack([component_probability[:, span].sum(1) for span in spans], axis=1)
+
+
+def likeliest_component(component_probability: Floats, class_of: Integers, code: NDArray[np.uint16]) -> Codes:
+    """(n_pixels,) number, from 1, of the likeliest component of the class that each pixel was given."""
+    is_own = class_of == code[:, None].astype(np.int64) - 1
+    return (np.where(is_own, component_probability, -1.0).argmax(1) + 1).astype(np.uint16)
 
 
 def match_classes(probability: Floats, reference: Floats, n_known: int) -> Integers:

@@ -1,12 +1,15 @@
 """The fitted model on disk: the structure, its polish draws, and the table of classes."""
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gibbsite import store
+from gibbsite import palette, store
 from gibbsite.components import Components
 from gibbsite.statistics import Floats, Integers
 
@@ -65,3 +68,25 @@ def read_model(path: Path) -> Model:
     group = store.read(path, "model")
     arrays = {name: group[name][...] for name in ARRAYS}
     return Model(**arrays, step=group.attrs["step"], basis=group.attrs["basis"], classes=group.attrs["classes"])
+
+
+def named_components(classes: Sequence[dict[str, Any]], class_of: Integers) -> list[dict[str, Any]]:
+    """Code (from 1), name, is_known and colour (a shade of its class's) of every component."""
+    components = []
+    for position, facts in enumerate(classes):
+        own = np.flatnonzero(class_of == position)
+        for number, (index, colour) in enumerate(zip(own, palette.shades(facts["colour"], len(own)), strict=True), 1):
+            name = f"{facts['name']}, component {number}"
+            components.append({"code": int(index) + 1, "name": name, "is_known": facts["is_known"], "colour": colour})
+    return components
+
+
+def fingerprint(path: Path) -> str:
+    """SHA-256 of all that decides a map: the arrays of the model and its classes."""
+    model = read_model(path)
+    digest = hashlib.sha256(json.dumps([model.classes, model.step, model.basis], sort_keys=True).encode())
+    for name in ARRAYS:
+        array = np.ascontiguousarray(getattr(model, name))
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -30,6 +30,9 @@ WARM_HUE = (-35.0, 92.0)
 N_WARM = 8
 """So many discovered classes have warm colours, the largest ones."""
 
+RAMP = tuple(colorcet.CET_L20[index] for index in (0, 64, 128, 191, 255))
+"""Colours for numbers, evenly from low to high; lightness rises all the way, so that every eye sees the order."""
+
 _TO_CONES = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -79,6 +82,17 @@ def ink(colour: str) -> str:
     while 1.05 / (_luminance(level) + 0.05) < 4.5:
         level *= 0.97
     return "#" + "".join(f"{int(value):02x}" for value in level)
+
+
+def shades(colour: str, n: int) -> list[str]:
+    """So many shades of a colour, from darker to lighter; a single one is the colour itself."""
+    if n == 1:
+        return [colour]
+    level = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=float)
+    mixed = [
+        level * (1 + share) if share < 0 else level + (255 - level) * share for share in np.linspace(-0.45, 0.5, n)
+    ]
+    return ["#" + "".join(f"{round(value):02x}" for value in one) for one in mixed]
 
 
 def seen_colours(colours: list[str]) -> NDArray[np.float64]:

@@ -1,53 +1,48 @@
-"""What is published beside a scene's maps: polygons, cloud-optimised class map with style, class table."""
+"""What is published of a scene: maps for a GIS, polygons, ENVI classification, class table, catalogue item."""
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rasterio.shutil
 from numpy.typing import NDArray
-from rasterio.io import MemoryFile
 
-from gibbsite import polygons, qgis, raster, store
+import gibbsite
+from gibbsite import class_table, envi_classes, geopackage, polygons, qml, raster, sld, stac, store
+from gibbsite.class_table import Interpretation
 from gibbsite.errors import InputError
-from gibbsite.ground import Floats, pixel_areas
+from gibbsite.ground import coordinates
+from gibbsite.layers import Layer, layers_of, publish
+from gibbsite.model import fingerprint, named_components
 from gibbsite.scene import Grid
 from gibbsite.spectra import positions_of
-
-TABLE_COLUMNS = (
-    "code",
-    "name",
-    "is_known",
-    "colour",
-    "n_pixels",
-    "share",
-    "area_m2",
-    "mean_probability",
-    "n_polygons",
-    "n_speck_pixels",
-)
 
 Classes = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class MappedScene:
-    """A scene's class map with what the products need beside it."""
+    """A scene's maps with what the products need beside them."""
 
     name: str
     """Of the scene."""
+    class_map: Path
+    """The other layers lie beside it."""
     grid: Grid
     """Where its pixels lie."""
     code: NDArray[np.uint16]
     """Class code, 0 for none, (height, width)."""
-    probability: Floats
+    probability: NDArray[np.float32]
     """Of the class, NaN where there is none, (height, width)."""
     classes: Classes
     """As in the model."""
+    components: Classes
+    """Named and coloured like classes."""
+    provenance: Mapping[str, Any]
+    """Of the cube."""
+    origin: Mapping[str, Any]
+    """What made the maps: version, seed, SHA-256 of the model."""
 
 
 def scene_name(class_map: Path) -> str:
@@ -55,80 +50,98 @@ def scene_name(class_map: Path) -> str:
     return class_map.stem.removesuffix("_class")
 
 
-def read_scene(class_map: Path, probability: Path, classes: Classes) -> MappedScene:
-    """The mapped scene, with map, probability and model checked against each other."""
-    code, chance = raster.read_band(class_map), raster.read_band(probability)
+def read_scene(class_map: Path, model: Path, cube: Path) -> MappedScene:
+    """The mapped scene, with map, probability, model and cube checked against each other."""
+    name, facts, of_cube = scene_name(class_map), store.read(model, "model"), store.read(cube, "cube")
+    classes = facts.attrs["classes"]
+    code = raster.read_band(class_map)
+    probability_path = class_map.with_name(f"{name}_probability.tif")
+    chance = raster.read_band(probability_path)
     if code.shape != chance.shape:
         raise InputError(
-            f"{probability}: found {chance.shape[0]} × {chance.shape[1]} pixels, the class map has "
+            f"{probability_path}: found {chance.shape[0]} × {chance.shape[1]} pixels, the class map has "
             f"{code.shape[0]} × {code.shape[1]}; give both layers of one scene"
         )
+    if of_cube.attrs["scene"] != name:
+        raise InputError(f"{cube}: cube of scene {of_cube.attrs['scene']!r}, but the map shows {name!r}; give its cube")
     positions_of(np.unique(code), classes, str(class_map))
-    return MappedScene(scene_name(class_map), raster.read_grid(class_map), code, chance, classes)
+    origin = {"version": gibbsite.__version__, "seed": facts.attrs.get("seed"), "model_sha256": fingerprint(model)}
+    return MappedScene(
+        name=name,
+        class_map=class_map,
+        grid=raster.read_grid(class_map),
+        code=code,
+        probability=chance,
+        classes=classes,
+        components=named_components(classes, facts["class_of"][...]),
+        provenance=of_cube.attrs["provenance"],
+        origin=origin,
+    )
 
 
-def write_products(scene: MappedScene, class_map: Path, sieved: NDArray[np.uint16], folder: Path) -> list[Path]:
-    """Write all products of a scene and return their paths; polygons are those of the `sieved` class map."""
-    area = pixel_areas(scene.grid)
-    patch, code_of_patch = polygons.label_patches(sieved)
-    layers = {"area": area, "probability": scene.probability}
-    frame = polygons.class_polygons(patch, code_of_patch, layers, scene.grid, scene.classes)
-    contents = {
-        f"{scene.name}_classes.gpkg": polygons.geopackage(frame),
-        f"{scene.name}_class.tif": cloud_optimised(class_map),
-        f"{scene.name}_class.qml": qgis.class_map_style(scene.classes).encode(),
-        f"{scene.name}_classes.csv": class_table(scene, area, sieved, code_of_patch).encode(),
-    }
-    for name, content in contents.items():
-        with store.writing(folder / name) as part:
-            part.write_bytes(content)
-    return [folder / name for name in contents]
+def tags(scene: MappedScene) -> dict[str, str]:
+    """Where a map comes from, as tags of its file."""
+    found = {f"GIBBSITE_{key.upper()}": str(value) for key, value in scene.origin.items() if value is not None}
+    found["GIBBSITE_PRODUCT"] = str(scene.provenance["product"])
+    for number, file in enumerate(scene.provenance["files"], start=1):
+        found[f"GIBBSITE_INPUT_{number}"] = f"{file['name']} sha256:{file['sha256']}"
+    return found
 
 
-def cloud_optimised(class_map: Path) -> bytes:
-    """The class map as bytes of a Cloud-Optimized GeoTIFF: same pixels and palette, overviews by mode.
-
-    GDAL's own driver does it, since a detour over a warped view would lay sensor-space scenes on a map.
-    """
-    with MemoryFile(ext=".tif") as packed:
-        with raster.open_raster(class_map) as source:
-            rasterio.shutil.copy(
-                source,
-                packed.name,
-                driver="COG",
-                compress="DEFLATE",
-                blocksize=raster.TILE,
-                overview_resampling="MODE",
-            )
-        return bytes(packed.getbuffer())
+def write_layers(scene: MappedScene, folder: Path) -> dict[str, stac.Asset]:
+    """Write the published layers on the scene's own grid."""
+    written: dict[str, stac.Asset] = {}
+    for name, layer in layers_of(scene.classes, scene.components).items():
+        source = scene.class_map.with_name(f"{scene.name}_{name}.tif")
+        written |= publish(layer, source, folder, tags(scene))
+    return written
 
 
-def class_table(scene: MappedScene, area: Floats, sieved: NDArray[np.uint16], code_of_patch: NDArray[np.int64]) -> str:
-    """The classes of one scene as CSV, absent ones too; sizes are of the map before specks are merged.
-
-    `n_speck_pixels` are those that lie in polygons of other classes, because their own patch is too small for one.
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(TABLE_COLUMNS)
-    n_mapped = max(1, int((scene.code > 0).sum()))
+def write_class_layers(
+    scene: MappedScene, each_class: Callable[[int], NDArray[np.float32]], folder: Path
+) -> dict[str, stac.Asset]:
+    """Write the probability of every class, a layer each, into a folder of its own; `each_class` gives it by code."""
+    written: dict[str, stac.Asset] = {}
+    folder.mkdir()
     for item in scene.classes:
-        is_here = scene.code == item["code"]
-        n_pixels = int(is_here.sum())
-        chance = scene.probability[is_here & np.isfinite(scene.probability)].astype(np.float64)
-        size = float(area[is_here].sum())
-        writer.writerow(
-            (
-                item["code"],
-                item["name"],
-                str(bool(item["is_known"])).lower(),
-                item["colour"],
-                n_pixels,
-                f"{n_pixels / n_mapped:.6f}",
-                f"{size:.1f}" if np.isfinite(size) else "",
-                f"{chance.mean():.4f}" if chance.size else "",
-                int((code_of_patch == item["code"]).sum()),
-                int((is_here & (sieved != item["code"])).sum()),
-            )
-        )
-    return text.getvalue()
+        layer = Layer(f"probability-{item['code']}", f"probability of {item['name']}")
+        loose = folder / f"{scene.name}_probability_{item['code']}.tif"
+        raster.write_layer(loose, scene.grid, [(0, each_class(item["code"]))], layer.title)
+        for key, asset in publish(layer, loose, folder, tags(scene)).items():
+            written[key] = replace(asset, href=f"./{folder.name}/{asset.path.name}")
+    return written
+
+
+def write_rest(
+    scene: MappedScene, sieved: NDArray[np.uint16], meaning: Interpretation, folder: Path
+) -> dict[str, stac.Asset]:
+    """Write polygons of the `sieved` class map, the class table and the ENVI classification."""
+    patches = polygons.find_patches(sieved, scene.probability, scene.grid)
+    names = {
+        "polygons": ("classes as polygons", f"{scene.name}_classes.gpkg"),
+        "table": ("table of classes", f"{scene.name}_classes.csv"),
+        "envi": ("ENVI classification", f"{scene.name}_class.img"),
+        "envi-header": ("header of the ENVI classification", f"{scene.name}_class.hdr"),
+    }
+    written = {
+        key: stac.Asset(folder / name, f"./{name}", title, "metadata" if key in ("table", "envi-header") else "data")
+        for key, (title, name) in names.items()
+    }
+    # Near a pole polygons have another coordinate system than the grid.
+    crs = {"proj:wkt2": coordinates(scene.grid)[1]}
+    written["polygons"] = replace(written["polygons"], facts=crs)
+    style = qml.polygon_style(scene.classes), sld.polygon_style(geopackage.LAYER, scene.classes)
+    geopackage.write(written["polygons"].path, polygons.frames(patches, scene.grid, scene.classes), *style)
+    n_codes = 1 + max((int(item["code"]) for item in scene.classes), default=0)
+    sizes = class_table.measure(scene.code, sieved, scene.probability, scene.grid, n_codes)
+    store.write_text(written["table"].path, class_table.as_csv(scene.classes, sizes, patches, meaning))
+    envi_classes.write(written["envi"].path, scene.code, scene.grid, scene.classes)
+    return written
+
+
+def catalogue_item(scene: MappedScene, assets: Mapping[str, stac.Asset]) -> dict[str, Any]:
+    """The scene's entry in the catalogue."""
+    facts = {f"gibbsite:{key}": value for key, value in scene.origin.items()}
+    inputs = [{"name": file["name"], "sha256": file["sha256"]} for file in scene.provenance["files"]]
+    facts |= {"gibbsite:product": scene.provenance["product"], "gibbsite:inputs": inputs}
+    return stac.item(scene.name, scene.grid, assets, scene.provenance, facts)

@@ -36,15 +36,17 @@ Blocks = Iterable[tuple[int, NDArray[Any]]]
 """(first row, values (rows, width)), from the top down without gaps."""
 
 ClassFacts = Mapping[str, Any]
-"""One entry of the model's `classes`: code, name, is_known, colour, n_pixels, n_components."""
+"""One entry of the model's `classes`, of which code, name and colour are needed here."""
 
 
-def write_class_map(path: Path, grid: Grid, classes: Sequence[ClassFacts], blocks: Blocks) -> None:
+def write_class_map(
+    path: Path, grid: Grid, classes: Sequence[ClassFacts], blocks: Blocks, description: str = "class"
+) -> None:
     """Write a uint16 map of class codes, 0 for none, with colour table and names (tags CLASS_<code>)."""
     colours = {NO_CLASS: (0, 0, 0, 0)} | {int(item["code"]): rgba(item["colour"]) for item in classes}
     with _packing(path, grid, dtype="uint16", nodata=NO_CLASS) as raster:
         raster.write_colormap(1, colours)
-        raster.set_band_description(1, "class")
+        raster.set_band_description(1, description)
         raster.update_tags(**{f"CLASS_{item['code']}": item["name"] for item in classes})
         _write_rows(raster, blocks, path)
 

@@ -69,14 +69,15 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def writing_together(folder: Path) -> Iterator[Path]:
-    """A temporary folder whose files go to `folder`, all of them, when the block ends without an error."""
+    """A temporary folder whose files and folders go to `folder`, all of them, when the block ends without an error."""
     part = folder / f".{os.getpid()}.part"
     try:
         _remove(part)
         part.mkdir(parents=True)
         yield part
-        for file in sorted(part.iterdir()):
-            os.replace(file, folder / file.name)
+        for made in sorted(part.iterdir()):
+            with writing(folder / made.name) as place:
+                os.replace(made, place)
     except OutputError as error:
         # The user knows the folder, not the temporary one inside.
         raise OutputError(str(error).replace(str(part), str(folder))) from error

@@ -10,6 +10,12 @@ rule map:
         probability=f"{RESULTS}/maps/{{scene}}_probability.tif",
         entropy=f"{RESULTS}/maps/{{scene}}_entropy.tif",
         unknown=f"{RESULTS}/maps/{{scene}}_unknown.tif",
+        component=f"{RESULTS}/maps/{{scene}}_component.tif",
+        each_class=(
+            [directory(f"{RESULTS}/maps/{{scene}}_probabilities.zarr")]
+            if config["map"]["class_probabilities"]
+            else []
+        ),
     log:
         f"{RESULTS}/logs/map/{{scene}}.log",
     benchmark:
@@ -19,8 +25,10 @@ rule map:
     resources:
         mem_mb=memory(1000, 0.1),
         runtime=minutes(10, 60),
+    params:
+        settings=settings("map"),
     shell:
-        "gibbsite map --features {input.features:q} --model {input.model:q}"
+        "gibbsite map --features {input.features:q} --model {input.model:q} --settings {params.settings:q}"
         ' --out-dir "$(dirname {output.code:q})" 2> {log:q}'
 
 
@@ -57,17 +65,40 @@ rule spectra:
 rule products:
     input:
         class_map=f"{RESULTS}/maps/{{scene}}_class.tif",
-        probability=f"{RESULTS}/maps/{{scene}}_probability.tif",
+        layers=expand(
+            f"{RESULTS}/maps/{{{{scene}}}}_{{layer}}.tif",
+            layer=["probability", "entropy", "unknown", "component"],
+        ),
+        each_class=(
+            [f"{RESULTS}/maps/{{scene}}_probabilities.zarr"]
+            if config["map"]["class_probabilities"]
+            else []
+        ),
         model=f"{RESULTS}/model.zarr",
         cube=f"{RESULTS}/cubes/{{scene}}.zarr",
     output:
         polygons=f"{RESULTS}/products/{{scene}}_classes.gpkg",
-        code=f"{RESULTS}/products/{{scene}}_class.tif",
-        style=f"{RESULTS}/products/{{scene}}_class.qml",
         table=report(
             f"{RESULTS}/products/{{scene}}_classes.csv",
             caption="../report/classes.rst",
             category="Classes",
+        ),
+        item=f"{RESULTS}/products/{{scene}}_item.json",
+        maps=expand(
+            f"{RESULTS}/products/{{{{scene}}}}_{{layer}}.{{ending}}",
+            layer=["class", "probability", "entropy", "unknown", "component"],
+            ending=["tif", "qml", "sld"],
+        ),
+        tables=expand(
+            f"{RESULTS}/products/{{{{scene}}}}_{{layer}}.tif.{{ending}}",
+            layer=["class", "component"],
+            ending=["aux.xml", "vat.dbf", "vat.cpg"],
+        ),
+        envi=multiext(f"{RESULTS}/products/{{scene}}_class", ".img", ".hdr"),
+        each_class=(
+            [directory(f"{RESULTS}/products/{{scene}}_probabilities")]
+            if config["map"]["class_probabilities"]
+            else []
         ),
     log:
         f"{RESULTS}/logs/products/{{scene}}.log",
@@ -80,7 +111,29 @@ rule products:
         runtime=minutes(10, 20),
     params:
         settings=settings("products"),
+        each_class=lambda wildcards, input: optional(
+            "--class-probabilities", "".join(input.each_class)
+        ),
     shell:
-        "gibbsite products --class-map {input.class_map:q} --probability {input.probability:q}"
-        ' --model {input.model:q} --cube {input.cube:q} --settings {params.settings:q}'
+        "gibbsite products --class-map {input.class_map:q} --model {input.model:q} --cube {input.cube:q}"
+        " {params.each_class} --settings {params.settings:q}"
         ' --out-dir "$(dirname {output.polygons:q})" 2> {log:q}'
+
+
+rule catalogue:
+    input:
+        each_scene("products/{scene}_item.json"),
+    output:
+        collection=f"{RESULTS}/products/collection.json",
+        project=f"{RESULTS}/products/gibbsite.qgs",
+    log:
+        f"{RESULTS}/logs/catalogue.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/catalogue.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 1),
+    shell:
+        'gibbsite catalogue --items {input:q} --out-dir "$(dirname {output.project:q})" 2> {log:q}'

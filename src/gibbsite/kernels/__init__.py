@@ -2,7 +2,7 @@
 
 from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
-from gibbsite.kernels.lanes import class_odds, find_anchors, indicate, lay_out, log_density, uniforms
+from gibbsite.kernels.lanes import class_odds, component_odds, find_anchors, indicate, lay_out, log_density, uniforms
 from gibbsite.kernels.lines import (
     bridge_gaps,
     combine_bands,
@@ -37,6 +37,7 @@ __all__ = [
     "divide_by_bland",
     "divide_columns",
     "divide_pixels",
+    "component_odds",
     "find_anchors",
     "indicate",
     "keep_ratios",

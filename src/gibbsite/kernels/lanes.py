@@ -263,6 +263,31 @@ def class_odds(plane, step, components, probability):
 
 
 @njit(nogil=True, cache=True)
+def component_odds(plane, step, components, probability):
+    """Add each pixel's component probabilities under one draw to `probability` (n, n_components)."""
+    n_pixels, n_features = len(probability), plane.shape[0]
+    n_components = components[0][-1]
+    x, work = _rows(n_features), _work(n_features)
+    score = _rows(n_components)
+    nobody = np.empty(LANES, np.int32)
+    for first in range(0, n_pixels, LANES):
+        stop = min(first + LANES, n_pixels)
+        _load(plane, first, step, x)
+        _score(x, False, nobody, components, work, score)
+        best = load(work[2], 0)
+        total = spread(np.float32(0.0))
+        for c in range(n_components):
+            mine = exp2(load(score, c) - best)
+            store(score, c, mine)
+            total = total + mine
+        for c in range(n_components):
+            store(score, c, load(score, c) / total)
+        for i in range(stop - first):
+            for c in range(n_components):
+                probability[first + i, c] += score[c, i]
+
+
+@njit(nogil=True, cache=True)
 def log_density(plane, class_index, step, components, out):
     """Fill `out` with log p(x_i | class of i): the class-conditional density, up to one constant per model."""
     n_pixels, n_features = len(out), plane.shape[0]

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from gibbsite.errors import SettingsError
 from gibbsite.settings.cluster import Cluster
-from gibbsite.settings.results import Products, Report
+from gibbsite.settings.results import Map, Products, Report
 from gibbsite.settings.sampler import Fit, Select
 from gibbsite.settings.scenes import Clean, Features, Ingest, Labels, Simulate
 from gibbsite.settings.section import Section
@@ -35,6 +35,7 @@ class Settings(Section):
     fit: Fit = Fit()
     select: Select = Select()
     cluster: Cluster = Cluster()
+    map: Map = Map()
     products: Products = Products()
     report: Report = Report()
 

@@ -7,6 +7,12 @@ from pydantic import Field
 from gibbsite.settings.section import Section, Written
 
 
+class Map(Section):
+    """What is mapped."""
+
+    class_probabilities: bool = Field(False, description="Keep the probability of every class, one layer each.")
+
+
 class Products(Section):
     """What is published beside the maps."""
 

@@ -1,4 +1,4 @@
-"""Write class, probability, entropy and unknown maps of a scene."""
+"""Write class, probability, entropy, unknown and component maps of a scene."""
 
 import argparse
 import logging
@@ -13,26 +13,26 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from gibbsite import maps, raster, store
+from gibbsite import class_layers, maps, raster, store
 from gibbsite.errors import InputError
-from gibbsite.model import Model, read_model
+from gibbsite.model import Model, named_components, read_model
 from gibbsite.scene import Grid
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
 
-BLOCK_PIXELS = 65536
-"""Pixels whose class probabilities are held at once."""
+BLOCK_PIXELS = 16384
+"""Pixels whose component probabilities are held at once."""
 
-KINDS = {"code": np.dtype(np.uint16)} | dict.fromkeys(("probability", "entropy", "unknown"), np.dtype(np.float32))
-"""Layers, by their name in `Certainty`, and the type of their values."""
-
-MEANINGS = {
+MEANING = {
     "probability": "probability of the class",
     "entropy": "entropy of the class, bits",
     "unknown": "probability of no known class",
 }
-"""What a GIS calls the layers beside the class map."""
+"""Layer of numbers -> name of its band."""
+
+KINDS = dict.fromkeys(("code", "component"), np.dtype(np.uint16)) | dict.fromkeys(MEANING, np.dtype(np.float32))
+"""Layers, and the type of their values."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,26 +42,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out-dir", type=Path, required=True, help="folder for SCENE_class.tif and its companions")
 
 
-def run(args: argparse.Namespace, settings: Settings) -> None:  # noqa: ARG001 - every step has this shape
+def run(args: argparse.Namespace, settings: Settings) -> None:
     """Map one scene."""
     group, model = store.read(args.features, "features"), read_model(args.model)
     if group.attrs["basis"] != model.basis:
         raise InputError(f"{args.features}: features of another basis than {args.model}; make both in one run")
     scene, grid = str(group.attrs["scene"]), Grid.from_json(group.attrs["grid"])
     n_pixels = group["pixel"].shape[0]
-    with store.writing_together(args.out_dir) as out, ExitStack() as stack:
+    with ExitStack() as stack:
+        each_class = None
+        if settings.map.class_probabilities:
+            path = args.out_dir / f"{scene}_probabilities.zarr"
+            each_class = stack.enter_context(class_layers.create(path, scene, group["pixel"][...], len(model.classes)))
+        out = stack.enter_context(store.writing_together(args.out_dir))
         files = {name: stack.enter_context(TemporaryFile(dir=out)) for name in KINDS}
         layers = {name: Layer(files[name], grid, dtype) for name, dtype in KINDS.items()}
-        n_unknown = _draw(group, model, layers)
+        n_unknown = draw_layers(group, model, layers, each_class)
         raster.write_class_map(out / f"{scene}_class.tif", grid, model.classes, layers["code"].rows())
-        for name, meaning in MEANINGS.items():
+        components = named_components(model.classes, model.class_of)
+        path = out / f"{scene}_component.tif"
+        raster.write_class_map(path, grid, components, layers["component"].rows(), "component")
+        for name, meaning in MEANING.items():
             raster.write_layer(out / f"{scene}_{name}.tif", grid, layers[name].rows(), meaning)
     log.info("%s: %d pixels mapped, %.1f %% of no known class", scene, n_pixels, 100.0 * n_unknown / n_pixels)
 
 
 @dataclass
 class Layer:
-    """A map while it is drawn, on disk: four layers of a large scene are more than memory may hold."""
+    """A map while it is drawn, on disk: the layers of a large scene are more than memory may hold."""
 
     file: BinaryIO
     """Open for writing and reading, empty."""
@@ -91,18 +99,30 @@ class Layer:
         return np.full(n_pixels, np.nan if self.dtype.kind == "f" else raster.NO_CLASS, self.dtype)
 
 
-def _draw(group: zarr.Group, model: Model, layers: Mapping[str, Layer]) -> int:
-    """The number of pixels of no known class, after all layers were drawn."""
+def draw_layers(
+    group: zarr.Group, model: Model, layers: Mapping[str, Layer], each_class: zarr.Array | None = None
+) -> int:
+    """The number of pixels of no known class, after all layers were drawn.
+
+    Probabilities of all classes go to `each_class` (class, pixel), when it is given.
+    """
     draws, n_unknown = model.draws(), 0
-    for pixel, feature in _blocks(group):
-        answer = maps.certainty(maps.class_probabilities(feature, draws, model.step), model.n_known)
-        for name, layer in layers.items():
-            layer.draw(pixel, getattr(answer, name))
+    for first, pixel, feature in _blocks(group):
+        by_component = maps.component_probabilities(feature, draws, model.step)
+        by_class = maps.sum_by_class(by_component, model.class_of, len(model.classes))
+        answer = maps.certainty(by_class, model.n_known)
+        for name in ("code", *MEANING):
+            layers[name].draw(pixel, getattr(answer, name))
+        layers["component"].draw(pixel, maps.likeliest_component(by_component, model.class_of, answer.code))
         n_unknown += int((answer.unknown > 0.5).sum())
+        if each_class is not None:
+            each_class[:, first : first + len(pixel)] = by_class.T.astype(np.float32)
     return n_unknown
 
 
-def _blocks(group: zarr.Group) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int16]]]:
+def _blocks(group: zarr.Group) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int16]]]:
+    """First rank, pixels and features of each block."""
     n_pixels = group["pixel"].shape[0]
     for start in range(0, n_pixels, BLOCK_PIXELS):
-        yield group["pixel"][start : start + BLOCK_PIXELS], group["feature"][start : start + BLOCK_PIXELS]
+        stop = start + BLOCK_PIXELS
+        yield start, group["pixel"][start:stop], group["feature"][start:stop]

@@ -1,12 +1,14 @@
-"""Files for a GIS: class polygons, a cloud-optimised class map with its style, a class table."""
+"""Files for a GIS and for people: cloud-optimised maps with styles, polygons, class table, catalogue item."""
 
 import argparse
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gibbsite import polygons, products, projected, store
+from gibbsite import class_layers, class_table, polygons, products, projected, raster, store
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -19,36 +21,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="S_class.tif",
-        help="class map of the map step; S names the products",
+        help="class map of the map step, its other layers beside it; S names the products",
+    )
+    parser.add_argument("--model", type=Path, required=True, help="model of the select step (names and colours)")
+    parser.add_argument("--cube", type=Path, required=True, help="cube of the scene (place, time, checksums)")
+    parser.add_argument(
+        "--class-probabilities",
+        type=Path,
+        metavar="S_probabilities.zarr",
+        help="probability of every class, of the map step with map.class_probabilities; published as S_probabilities/",
     )
     parser.add_argument(
-        "--probability",
-        type=Path,
-        required=True,
-        metavar="S_probability.tif",
-        help="probability of the mapped class, of the same step",
+        "--interpretation", type=Path, metavar="JSON", help="what each class may be, for the class table"
     )
-    parser.add_argument("--cube", type=Path, required=True, help="cube of the scene (where its pixels lie)")
-    parser.add_argument("--model", type=Path, required=True, help="model of the select step (names and colours)")
     parser.add_argument(
         "--out-dir",
         type=Path,
         required=True,
-        help="folder that receives S_classes.gpkg, S_class.tif, S_class.qml and S_classes.csv",
+        help="folder that receives S_class.tif and the other layers, S_classes.gpkg, S_classes.csv, S_item.json, …",
     )
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the products of one scene."""
-    classes = store.read(args.model, "model").attrs["classes"]
-    smallest = settings.products.min_polygon_pixels
     with projected.on_common_map(args.class_map, args.cube, settings.products, args.out_dir) as class_map:
-        scene = products.read_scene(class_map, class_map.with_name(args.probability.name), classes)
-        sieved = polygons.without_specks(scene.code, smallest)
+        scene = products.read_scene(class_map, args.model, args.cube)
+        meaning = class_table.read_interpretation(args.interpretation, scene.classes) if args.interpretation else {}
+        sieved = polygons.without_specks(scene.code, settings.products.min_polygon_pixels)
         with store.writing_together(args.out_dir) as out:
-            written = products.write_products(scene, class_map, sieved, out)
-    log.info("%s: wrote %s to %s", scene.name, ", ".join(path.name for path in written), args.out_dir)
+            assets = products.write_layers(scene, out)
+            assets |= products.write_rest(scene, sieved, meaning, out)
+            if args.class_probabilities:
+                each_class = _class_layers(args, settings)
+                assets |= products.write_class_layers(scene, each_class, out / f"{scene.name}_probabilities")
+            store.write_json(out / f"{scene.name}_item.json", products.catalogue_item(scene, assets))
+    log.info("%s: wrote %d files to %s", scene.name, len(assets) + 1, args.out_dir)
+    _tell_lost(scene, sieved, settings.products.min_polygon_pixels)
+
+
+def _class_layers(args: argparse.Namespace, settings: Settings) -> Callable[[int], NDArray[np.float32]]:
+    """A function from the code of a class to its probability on the grid of the products."""
+    group, grid = store.read(args.class_probabilities, "probabilities"), raster.read_grid(args.class_map)
+    shape = grid.height, grid.width
+    if settings.products.crs == "scene":
+        return lambda code: class_layers.layer(group, code, shape)
+    laid = projected.project(grid, args.cube, settings.products)
+    return lambda code: laid.onto(class_layers.layer(group, code, shape), np.nan)
+
+
+def _tell_lost(scene: products.MappedScene, sieved: np.ndarray, smallest: int) -> None:
+    """Name the classes that have no polygon because all their patches are too small."""
     lost = set(np.unique(scene.code)) - set(np.unique(sieved))
     if lost:
-        names = ", ".join(str(item["name"]) for item in classes if item["code"] in lost)
+        names = ", ".join(str(item["name"]) for item in scene.classes if item["code"] in lost)
         log.info("%s: no polygon of %s: no patch of products.min_polygon_pixels (%d)", scene.name, names, smallest)

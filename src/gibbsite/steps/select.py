@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     }
     judged = diagnose({facts["chain"]: (one, _burn_in(facts)) for one, facts in chains}, rules, pixels.read)
     _tell(judged)
-    write_model(args.out, model, selected=selected, diagnostics=judged)
+    write_model(args.out, model, seed=settings.seed, selected=selected, diagnostics=judged)
 
 
 def _check_match(path: Path, facts: dict[str, Any], pixels: Pixels) -> None:

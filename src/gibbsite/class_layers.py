@@ -1,0 +1,36 @@
+"""The probability of every class, on disk between mapping and publishing: class by class, usable pixels only."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from gibbsite import store
+
+CHUNK_PIXELS = 65536
+"""Pixels of a class in one chunk."""
+
+
+@contextmanager
+def create(path: Path, scene: str, pixel: NDArray[np.int64], n_classes: int) -> Iterator[zarr.Array]:
+    """An array (class, pixel) float32 to fill, for the pixels of a features store; at `path` when it is complete."""
+    with store.create(path, "probabilities", scene=scene) as group:
+        store.add_array(group, "pixel", ("pixel",), pixel)
+        yield store.add_array(
+            group,
+            "probability",
+            ("class", "pixel"),
+            shape=(n_classes, len(pixel)),
+            dtype="float32",
+            chunks=(1, CHUNK_PIXELS),
+        )
+
+
+def layer(group: zarr.Group, code: int, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """The probability of one class, (height, width), NaN where there is no usable pixel."""
+    values = np.full(shape, np.nan, np.float32)
+    values.ravel()[group["pixel"][...]] = group["probability"][code - 1]
+    return values

@@ -1,0 +1,138 @@
+"""The table of a scene's classes: what each is, how large, how sure, and what it may be."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gibbsite.errors import InputError
+from gibbsite.ground import Floats, pixel_areas
+from gibbsite.polygons import Patches
+from gibbsite.scene import Grid
+
+COLUMNS = (
+    "code",
+    "name",
+    "is_known",
+    "colour",
+    "n_pixels",
+    "share",
+    "area_m2",
+    "mean_probability",
+    "n_components",
+    "n_polygons",
+    "n_speck_pixels",
+    "nearest_known",
+    "suspected_artefact",
+    "artefact_reasons",
+    "best_match",
+    "match_score",
+)
+
+Classes = Sequence[Mapping[str, Any]]
+Interpretation = Mapping[int, Mapping[str, Any]]
+"""What is known of a class beside the map, by code."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """What a scene's map holds of each class code from 0 on."""
+
+    n_pixels: NDArray[np.int64]
+    area: Floats
+    """m² on the planet's surface, NaN without a reference."""
+    mean_probability: Floats
+    """NaN where no pixel has one."""
+    n_specks: NDArray[np.int64]
+    """Pixels that lie in polygons of other classes, because their own patch is too small for one."""
+
+
+def measure(
+    code: NDArray[np.uint16], sieved: NDArray[np.uint16], probability: NDArray[np.floating], grid: Grid, n_codes: int
+) -> Sizes:
+    """Sizes of all classes, added up block by block; `sieved` is the map without specks."""
+    n_pixels, n_values, n_specks = (np.zeros(n_codes, np.int64) for _ in range(3))
+    area, total = np.zeros(n_codes), np.zeros(n_codes)
+    for rows, size in pixel_areas(grid):
+        own, chance = code[rows].ravel(), probability[rows].ravel()
+        has_value = np.isfinite(chance)
+        n_pixels += np.bincount(own, minlength=n_codes)
+        area += np.bincount(own, size.ravel(), n_codes)
+        n_values += np.bincount(own[has_value], minlength=n_codes)
+        total += np.bincount(own[has_value], chance[has_value].astype(np.float64), n_codes)
+        n_specks += np.bincount(own[own != sieved[rows].ravel()], minlength=n_codes)
+    mean = np.divide(total, n_values, out=np.full(n_codes, np.nan), where=n_values > 0)
+    return Sizes(n_pixels, area, mean, n_specks)
+
+
+def as_csv(classes: Classes, sizes: Sizes, patches: Patches, meaning: Interpretation) -> str:
+    """The classes of one scene as CSV, absent ones too; sizes are of the map before specks are merged."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    n_mapped = max(1, int(sizes.n_pixels[1:].sum()))
+    n_polygons = np.bincount(patches.code, minlength=len(sizes.n_pixels))
+    for item in classes:
+        code = int(item["code"])
+        writer.writerow(
+            (
+                code,
+                item["name"],
+                _word(bool(item["is_known"])),
+                item["colour"],
+                sizes.n_pixels[code],
+                f"{sizes.n_pixels[code] / n_mapped:.6f}",
+                _number(sizes.area[code], 1),
+                _number(sizes.mean_probability[code], 4),
+                item["n_components"],
+                n_polygons[code],
+                sizes.n_specks[code],
+                *_meaning(meaning.get(code)),
+            )
+        )
+    return text.getvalue()
+
+
+def read_interpretation(path: Path, classes: Classes) -> Interpretation:
+    """What the file says of each class, by code; InputError when it speaks of classes that are not there."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        by_code = {int(item["code"]): dict(item) for item in found}
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the interpretation ({error.strerror})") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"{path}: not an interpretation of classes ({error!r}); expected a JSON list of objects with 'code'"
+        ) from None
+    strange = sorted(set(by_code) - {int(item["code"]) for item in classes})
+    if strange:
+        raise InputError(f"{path}: speaks of class {strange[0]}, which the model does not have; make both in one run")
+    return by_code
+
+
+def _meaning(item: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The last five columns; empty where nothing was said."""
+    if item is None:
+        return ("",) * 5
+    best = next(iter(item.get("matches") or ()), None)
+    return (
+        item.get("nearest_known") or "",
+        "" if item.get("suspected_artefact") is None else _word(bool(item["suspected_artefact"])),
+        "; ".join(item.get("artefact_reasons") or ()),
+        best["name"] if best else "",
+        _number(best["score"], 4) if best else "",
+    )
+
+
+def _word(claim: bool) -> str:
+    return str(claim).lower()
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if np.isfinite(value) else ""

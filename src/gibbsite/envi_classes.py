@@ -1,0 +1,74 @@
+"""ENVI classification: the class map as raw codes with names and colours in the header."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyproj import CRS
+
+from gibbsite import store
+from gibbsite.raster import rgba
+from gibbsite.scene import Grid
+
+Classes = Sequence[Mapping[str, Any]]
+
+NO_CLASS = "Unclassified"
+"""Name of code 0."""
+
+
+def write(path: Path, code: NDArray[np.uint16], grid: Grid, classes: Classes) -> None:
+    """Write the image, and its header beside it; one byte per pixel as long as the codes fit into one."""
+    n_codes = 1 + max((int(item["code"]) for item in classes), default=0)
+    dtype = np.dtype("u1") if n_codes <= 256 else np.dtype("<u2")
+    with store.writing(path) as part, part.open("wb") as file:
+        for start in range(0, len(code), 256):
+            file.write(code[start : start + 256].astype(dtype).tobytes())
+    fields = {
+        "description": "{class map}",
+        "samples": str(grid.width),
+        "lines": str(grid.height),
+        "bands": "1",
+        "header offset": "0",
+        "file type": "ENVI Classification",
+        "data type": "1" if dtype.itemsize == 1 else "12",
+        "interleave": "bsq",
+        "byte order": "0",
+        "data ignore value": "0",
+        **_palette(classes, n_codes),
+        **_place(grid),
+        "band names": "{class}",
+    }
+    store.write_text(
+        path.with_suffix(".hdr"), "ENVI\n" + "".join(f"{key} = {value}\n" for key, value in fields.items())
+    )
+
+
+def _palette(classes: Classes, n_codes: int) -> dict[str, str]:
+    names, colours = [NO_CLASS, *[""] * (n_codes - 1)], [(0, 0, 0)] * n_codes
+    for item in classes:
+        names[item["code"]] = _plain(str(item["name"]))
+        colours[item["code"]] = rgba(item["colour"])[:3]
+    return {
+        "classes": str(n_codes),
+        "class names": "{" + ", ".join(names) + "}",
+        "class lookup": "{" + ", ".join(str(level) for colour in colours for level in colour) + "}",
+    }
+
+
+def _plain(name: str) -> str:
+    """The name without what ends a list or an entry of one in a header."""
+    return " ".join(re.sub(r"[{},=\r\n]", " ", name).split()) or "unnamed"
+
+
+def _place(grid: Grid) -> dict[str, str]:
+    """Map info and coordinate system; none in sensor space, or on a map that is turned or sheared."""
+    if grid.transform is None or grid.crs is None or grid.transform[1] or grid.transform[3]:
+        return {}
+    crs = CRS.from_wkt(grid.crs)
+    a, _, x, _, e, y = grid.transform
+    kind, unit = (_plain(crs.name), "Meters") if crs.is_projected else ("Geographic Lat/Lon", "Degrees")
+    info = f"{{{kind}, 1, 1, {x!r}, {y!r}, {a!r}, {-e!r}, units={unit}}}"
+    return {"map info": info, "coordinate system string": "{" + crs.to_wkt("WKT1_ESRI") + "}"}
