@@ -185,7 +185,8 @@ SAMPLER = {
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
     *("pds", "envi", "image", "ddr", "wavelength", "observation", "ingest", "mars"),
-    *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
+    *("label_files", "labels", "drawings", "places", "shapes", "points", "rois", "class_raster", "raster_grid"),
+    *("cleaned", "feature_store", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
     *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}
