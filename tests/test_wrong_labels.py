@@ -181,8 +181,8 @@ def test_a_layer_without_the_class_field_is_refused_with_the_fields_it_has(refus
         ("EPSG:4326", "expected Mars"),
         ("EPSG:32633", "expected Mars"),
         ("IAU_2015:30100", "expected Mars"),
-        ("IAU_2015:49901", "on a flattened Mars"),
-        ("IAU_2015:49911", "on a flattened Mars"),
+        ("IAU_2015:49901", "labels.gpkg: the layer has the coordinate system"),
+        ("IAU_2015:49911", "labels.gpkg: the layer has the coordinate system"),
     ],
 )
 def test_systems_of_other_bodies_and_west_positive_ones_are_refused(refused, tmp_path, crs, message):

@@ -75,7 +75,7 @@ def burn(drawings: Drawings, cube: xr.Dataset) -> Found:
     missed: list[str] = []
     for crs, items in _by_system(drawings.items):
         if crs is not None:
-            places.check_placed(cube, "shapes on the ground")
+            places.check_placeable(crs, cube, f"{drawings.path}: the layer")
         areas = _areas(items, crs)
         if areas:
             marked, miss = _burn_areas(areas, cube, crs)

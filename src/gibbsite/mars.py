@@ -80,15 +80,20 @@ def _is_flattened(crs: CRS) -> bool:
     return crs.ellipsoid.semi_minor_metre != crs.ellipsoid.semi_major_metre
 
 
-def _own_degrees(crs: CRS) -> CRS:
-    """Longitude and latitude on the very sphere of the system, so that no datum shift comes between."""
+def check_sphere(crs: CRS, what: str) -> None:
+    """Refuse a system on a flattened Mars, which cannot be brought to another."""
     # Files keep the flattening of a spheroid, but not whether its latitudes are planetographic nor whether
     # its longitudes count west: IAU_2015:49901 and 49902 come back alike from a GeoPackage. A guess errs by
     # up to 20 km.
     if _is_flattened(crs):
         raise InputError(
-            f"the coordinate system {crs.name!r} is on a flattened Mars, where files do not tell which "
-            "latitude is meant; save the layer in the scene's own system, or on a sphere (IAU_2015:49900)"
+            f"{what} has the coordinate system {crs.name!r} on a flattened Mars, where files tell neither which "
+            "latitude is meant nor whether longitudes count west; save it on a sphere (IAU_2015:49900)"
         )
+
+
+def _own_degrees(crs: CRS) -> CRS:
+    """Longitude and latitude on the very sphere of the system, so that no datum shift comes between."""
+    check_sphere(crs, "a layer or scene")
     assert crs.ellipsoid is not None
     return CRS.from_dict({"proj": "longlat", "R": crs.ellipsoid.semi_major_metre, "no_defs": True})

@@ -25,13 +25,17 @@ WALK = 16
 Indices = NDArray[np.int64]
 
 
-def check_placed(cube: xr.Dataset, what: str) -> None:
-    """Refuse a scene that does not know where on Mars its pixels are; `what` needs to be placed."""
-    if grid_of(cube).transform is None and ("latitude" not in cube.variables or "longitude" not in cube.variables):
+def check_placeable(crs: CRS, cube: xr.Dataset, what: str) -> None:
+    """Refuse what, in this system, cannot be brought to the pixels of the scene."""
+    grid = grid_of(cube)
+    if grid.transform is not None and crs.equals(_system(cube, grid), ignore_axis_order=True):
+        return
+    if grid.transform is None and ("latitude" not in cube.variables or "longitude" not in cube.variables):
         raise InputError(
-            f"{_path(cube)}: the scene has neither a map grid nor latitudes and longitudes, so {what} cannot be "
-            "placed; ingest it with its DDR, or give the labels in its own pixels (raster, ROI, CSV of row and col)"
+            f"{what} lies on the ground, but the scene has neither a map grid nor latitudes and longitudes; ingest it "
+            "with its DDR, or give the labels in its own pixels (raster, ROI, CSV of row and col)"
         )
+    mars.check_sphere(crs, what)
 
 
 def centres(cube: xr.Dataset, rows: slice, crs: CRS | None) -> tuple[Floats, Floats]:
