@@ -235,6 +235,7 @@ def test_a_colour_that_is_none_is_refused_with_its_feature(refused, tmp_path):
         ("class,row,col,lat,lon\na,1,2,3,4\n", "found both pixels and degrees"),
         ("class,lat,latitude,lon\na,1,2,3\n", "columns 'lat' and 'latitude' are both the latitude"),
         ("class,row,col\n", "found column names and no point"),
+        pytest.param("class,row,col\n" + 200_000 * "x" + ",1,2\n", "cannot be read as a table", id="very long"),
         ("class,row,col\nolivine,1,2\nolivine,three,2\n", "line 3: found 'three' as row, expected a number"),
         ("class,row,col\nolivine,1,2\n\nolivine,3\n", "line 4: found '' as col, expected a number"),
         ("class,row,col\nolivine,1,nan\n", "line 2: found 'nan' as col"),

@@ -79,11 +79,11 @@ def read(path: Path, class_field: str) -> Drawings:
 def _read_table(path: Path, class_field: str) -> _Table:
     lines = _read_lines(path)
     delimiter = max(",;\t", key=lines[0].count) if lines else ","
-    rows = [
-        (number, fields)
-        for number, fields in enumerate(csv.reader(lines, delimiter=delimiter), start=1)
-        if any(field.strip() for field in fields)
-    ]
+    try:
+        numbered = list(enumerate(csv.reader(lines, delimiter=delimiter), start=1))
+    except csv.Error as error:
+        raise InputError(f"{path}: cannot be read as a table ({error}); save it as CSV anew") from None
+    rows = [(number, fields) for number, fields in numbered if any(field.strip() for field in fields)]
     if not rows:
         raise InputError(f"{path}: empty file; expected a table with a line of column names, and a line per point")
     columns = _columns(path, [name.strip() for name in rows[0][1]], class_field)

@@ -6,6 +6,7 @@ import geopandas
 import pyogrio
 import shapely
 from pyogrio.errors import DataLayerError, DataSourceError
+from shapely.errors import ShapelyError
 
 from gibbsite import image, mars
 from gibbsite.drawings import Drawing, Drawings, mend
@@ -74,7 +75,7 @@ def _read_layer(path: Path, name: str) -> geopandas.GeoDataFrame:
     """The layer's features that have a shape, numbered from 1 as the layer counts them."""
     try:
         layer = geopandas.read_file(path, layer=name)
-    except (DataSourceError, DataLayerError, ValueError) as error:
+    except (DataSourceError, DataLayerError, ShapelyError, ValueError) as error:
         raise InputError(f"{path}: cannot read the layer {name!r} ({error}); save it anew") from None
     layer.index += 1
     layer = layer[~(layer.geometry.isna() | layer.geometry.is_empty)]
