@@ -86,7 +86,7 @@ def raster_of_rectangles() -> tuple[np.ndarray, dict[str, str]]:
 def run(cube: Path, shapes: Path | None, **settings: object) -> tuple[np.ndarray, np.ndarray, dict]:
     out = cube.parent / "labels.zarr"
     chosen: Settings = validate({"labels": settings}, "test")
-    labels_step.run(argparse.Namespace(cube=cube, shapes=shapes, out=out), chosen)
+    labels_step.run(argparse.Namespace(cube=cube, shapes=shapes, out=out, one_of_several=False), chosen)
     group = store.read(out, "labels")
     return np.asarray(group["known"][...]), np.asarray(group["role"][...]), dict(group.attrs)
 
@@ -142,7 +142,7 @@ def test_no_labels_have_no_files(tmp_path):
 
 def test_a_file_that_is_neither_polygons_nor_raster_is_refused_in_the_users_words(tmp_path):
     (tmp_path / "labels.docx").write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(InputError, match=r"not a raster that GDAL reads; expected label polygons .* or a class raster"):
+    with pytest.raises(InputError, match=r"not a raster that GDAL reads; expected label polygons .*, a class raster"):
         run(write_map_cube(tmp_path), tmp_path / "labels.docx")
 
 
@@ -195,7 +195,7 @@ def test_pixels_under_two_classes_stay_unlabelled_and_are_counted(tmp_path, capl
     assert (known[6:9, 5:7] == -1).all()
     assert (role[6:9, 5:7] == UNLABELLED).all()
     assert (known >= 0).sum() == 40 + 24 - 12
-    assert "6 pixels under polygons of several classes" in caplog.text
+    assert "6 pixels under several classes were left unlabelled: 6 of olivine and pyroxene" in caplog.text
 
 
 def test_overlapping_polygons_of_one_class_dispute_nothing(tmp_path):
@@ -344,11 +344,12 @@ def test_empty_layer_is_refused(tmp_path):
     assert "empty layer" in refusal(write_map_cube(tmp_path), tmp_path / "shapes.gpkg")
 
 
-def test_points_are_refused(tmp_path):
+def test_lines_are_refused(tmp_path):
     shapes = frame()
-    shapes.geometry = shapes.geometry.centroid
+    shapes.geometry = shapes.geometry.boundary
     shapes.to_file(tmp_path / "shapes.gpkg")
-    assert "found Point shapes, expected polygons" in refusal(write_map_cube(tmp_path), tmp_path / "shapes.gpkg")
+    message = refusal(write_map_cube(tmp_path), tmp_path / "shapes.gpkg")
+    assert "found LineString shapes, expected polygons or points" in message
 
 
 def test_two_layers_are_refused_by_name(tmp_path):
@@ -506,14 +507,14 @@ def test_raster_value_without_tag_is_refused(tmp_path):
     values, tags = raster_of_rectangles()
     del tags["CLASS_7"]
     path = write_raster(tmp_path / "classes.tif", values, tags)
-    assert "value 7 has no tag CLASS_7" in refusal(write_map_cube(tmp_path), path)
+    assert "value 7 has no name (tag CLASS_7)" in refusal(write_map_cube(tmp_path), path)
 
 
 def test_raster_with_one_name_for_two_values_is_refused(tmp_path):
     values, tags = raster_of_rectangles()
     cube = write_map_cube(tmp_path)
     path = write_raster(tmp_path / "classes.tif", values, tags | {"CLASS_7": "olivine"})
-    assert "CLASS_3 and CLASS_7 are both 'olivine'" in refusal(cube, path)
+    assert "3 and 7 are both 'olivine'" in refusal(cube, path)
     path = write_raster(tmp_path / "other.tif", values, tags | {"CLASS_7": "OLIVINE"})
     assert "class named twice, as 'OLIVINE' and as 'olivine'" in refusal(cube, path)
 

@@ -62,3 +62,44 @@ def test_ink_is_readable_on_white(colour: str) -> None:
 
 def test_ink_leaves_dark_colours_alone() -> None:
     assert ink("#102030") == "#102030"
+
+
+GIVEN = [None, "#0a8020", "#b41ec8", None, "#0a8020"]
+
+
+def test_known_classes_keep_the_colour_they_were_given_once() -> None:
+    colours = class_colours(5, 3, GIVEN)
+    assert colours[1:3] == ["#0a8020", "#b41ec8"]
+    assert colours[4] != "#0a8020"
+    assert len(set(colours)) == 8
+
+
+def test_no_other_class_comes_near_a_colour_that_was_given() -> None:
+    """Not even when it is the palette's own: the first colour of known classes, given to the third."""
+    own = class_colours(1, 0)[0]
+    for given in (GIVEN, [None, None, own], ["#ff0000", "#00ff00", "#0000ff", "#ffff00"]):
+        colours = class_colours(12, 12, given)
+        seen = seen_colours(colours)
+        distance = np.linalg.norm(seen[:, :, None] - seen[:, None], axis=-1).min(axis=0)
+        kept = [colours.index(colour) for colour in set(given) - {None}]
+        distance[np.arange(24), np.arange(24)] = np.inf
+        others = [index for index in range(24) if index not in kept]
+        assert distance[np.ix_(kept, others)].min() > 0.05
+        assert len(set(colours)) == 24
+
+
+def test_colours_given_leave_discovered_classes_theirs_when_more_come() -> None:
+    assert class_colours(5, 9, GIVEN)[:8] == class_colours(5, 3, GIVEN)
+    assert class_colours(6, 4, [None] * 6) == class_colours(6, 4)
+
+
+def test_very_many_given_colours_still_leave_one_for_every_class() -> None:
+    given = [
+        f"#{red:02x}{green:02x}{blue:02x}"
+        for red in range(0, 256, 51)
+        for green in range(0, 256, 51)
+        for blue in (0, 90, 180, 255)
+    ]
+    colours = class_colours(len(given) + 2, 5, given)
+    assert colours[: len(given)] == given
+    assert len(colours) == len(given) + 7

@@ -50,7 +50,7 @@ def scene(tmp_path: Path) -> argparse.Namespace:
     extra = {"valid": valid}
     cube = handmade_cubes.write_cube(tmp_path / "s.zarr", Cube(handmade_cubes.spectra(), GRID, extra=extra))
     role, known = role_and_known()
-    labels.write(tmp_path / "labels.zarr", "s", KnownClasses(NAMES, known), [False, False, True], role, [])
+    labels.write(tmp_path / "labels.zarr", KnownClasses(NAMES, known), [False, False, True], role, scene="s")
     return argparse.Namespace(cube=cube, labels=tmp_path / "labels.zarr", raster=None, out=tmp_path / "truth.zarr")
 
 
@@ -100,7 +100,7 @@ def test_without_a_raster_the_held_out_labels_are_scored_classes_held_out_whole_
 
 def test_a_scene_nobody_labelled_has_nothing_to_score(scene):
     empty = labels.no_classes(GRID)
-    labels.write(scene.labels, "s", empty, [], np.zeros((HEIGHT, WIDTH), np.uint8), [])
+    labels.write(scene.labels, empty, [], np.zeros((HEIGHT, WIDTH), np.uint8), scene="s")
     found = run(scene)
     assert found.class_names == ()
     assert (found.truth == NO_CLASS).all()
@@ -121,9 +121,9 @@ def test_a_wrong_truth_raster_is_refused_in_the_users_words(scene, tmp_path):
 
 def test_labels_of_another_scene_are_refused(scene):
     role, known = role_and_known()
-    labels.write(scene.labels, "other", KnownClasses(NAMES, known), [False, False, True], role, [])
+    labels.write(scene.labels, KnownClasses(NAMES, known), [False, False, True], role, scene="other")
     assert "labels of scene 'other' do not belong to the cube" in refusal(scene)
-    labels.write(scene.labels, "s", KnownClasses(NAMES, known[1:]), [False, False, True], role[1:], [])
+    labels.write(scene.labels, KnownClasses(NAMES, known[1:]), [False, False, True], role[1:], scene="s")
     assert "give both of one scene" in refusal(scene)
 
 

@@ -1,24 +1,27 @@
 """Known classes of a scene's pixels, and which of them the model may see.
 
+Every label file, whatever its format, comes down to claims: the pixels it gives to a class. Here claims are settled
+into one class per pixel, and training pixels are chosen.
+
 A labels store holds `known` (y, x) int16, an index into the attribute `class_names`, -1 for none, and `role`
-(y, x) uint8: 0 unlabelled, 1 train, 2 held out. The attribute `files` names the label files with their SHA-256.
-Classes come from polygons (`shapes.py`) or from a raster on the scene's own pixels, whose tags CLASS_<value> name its
-values.
+(y, x) uint8: 0 unlabelled, 1 train, 2 held out. Its attributes tell the rest: `observed`, `wanted`, `colours`,
+`disputed`, and `files`, the label files with their SHA-256.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
-from gibbsite import mars, raster, store
+from gibbsite import store
 from gibbsite.errors import InputError, SettingsError
-from gibbsite.scene import Grid, grid_of
+from gibbsite.scene import Grid
 from gibbsite.settings import Labels
 
 UNLABELLED, TRAIN, HELD_OUT = 0, 1, 2
@@ -27,13 +30,31 @@ NO_CLASS = -1
 """Index of a pixel whose class is not known."""
 Files = Sequence[dict[str, Any]]
 """Name, sha256 and bytes of files."""
-SAME_PLACE = 0.01
-"""Ground points of the same pixel may differ by this much, in degrees; another scene's differ by more."""
-SAME_CORNER = 0.1
-"""Corners of the same map grid may differ by this much, in pixels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """The pixels that a label file gives to a class."""
+
+    name: str
+    """Of the class, as the file spells it."""
+    pixels: NDArray[np.int64]
+    """Flat indices, in any order; there may be none."""
+    colour: str | None = None
+    """`#rrggbb`, where the file has one."""
 
 
 @dataclass(frozen=True)
+class Found:
+    """What a label file says."""
+
+    claims: Sequence[Claim]
+    """Several may name one class."""
+    remarks: Sequence[str] = ()
+    """Sentences the user should read: what was left out or repaired."""
+
+
+@dataclass(frozen=True, eq=False)
 class KnownClasses:
     """The known class of every pixel."""
 
@@ -41,18 +62,27 @@ class KnownClasses:
     """Sorted; all classes the user named, also those without a pixel here."""
     known: NDArray[np.int16]
     """(y, x) index into class_names, -1 none."""
-    n_disputed: int = 0
-    """Valid pixels left unlabelled because polygons of several classes cover them."""
+    colours: Mapping[str, str] = field(default_factory=dict)
+    """`#rrggbb` of the classes that were given one."""
+    disputed: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    """Classes that claim the same valid pixels -> how many; these stay unlabelled."""
+    remarks: tuple[str, ...] = ()
+    """Sentences the user should read."""
 
 
 def settle_names(found: Iterable[str], path: Path) -> dict[str, str]:
-    """Name as found -> name as used (blanks trimmed); refuses blank, reserved and twice-named classes."""
+    """Name as found -> name as used (blanks trimmed); refuses blank, reserved, path-like and twice-named classes."""
     settled: dict[str, str] = {}
     spelling: dict[str, str] = {}
     for name in sorted(set(found)):
-        used = " ".join(name.split())
+        # Letters with an accent come as one character or as two, which nobody can see.
+        used = unicodedata.normalize("NFC", " ".join(name.split()))
         if not used:
             raise InputError(f"{path}: found an empty class name, expected a name for every class; fill it in")
+        if not used.isprintable():
+            raise InputError(f"{path}: class {name!r} has characters that cannot be printed; give it another name")
+        if re.match(r"[./\\~]|[A-Za-z]:[/\\]", used) or re.search(r"\\|\.\./|/\.\.", used):
+            raise InputError(f"{path}: class {name!r} is named like a path of files; give it another name")
         first = spelling.setdefault(used.casefold(), name)
         if first != name:
             raise InputError(
@@ -64,45 +94,69 @@ def settle_names(found: Iterable[str], path: Path) -> dict[str, str]:
     return settled
 
 
+def hex_colour(text: str, where: str) -> str:
+    """`#rrggbb` of a colour written so, as `#rgb`, or as three numbers 0 to 255 in any brackets."""
+    bare = text.strip().lower()
+    if re.fullmatch(r"#[0-9a-f]{6}", bare):
+        return bare
+    if re.fullmatch(r"#[0-9a-f]{3}", bare):
+        return "#" + "".join(2 * digit for digit in bare[1:])
+    parts = re.split(r"[,;\s]+", bare.strip("{}[]() "))
+    if len(parts) not in (3, 4) or any(not part.isdecimal() or int(part) > 255 for part in parts):
+        raise InputError(f"{where}: found the colour {text!r}, expected #rrggbb or three numbers from 0 to 255")
+    return "#" + "".join(f"{int(part):02x}" for part in parts[:3])
+
+
 def no_classes(grid: Grid) -> KnownClasses:
     """The known classes of a scene nobody labelled."""
     return KnownClasses((), np.full((grid.height, grid.width), NO_CLASS, np.int16))
 
 
-def read_class_raster(path: Path, cube: xr.Dataset) -> KnownClasses:
-    """The known classes of the cube's valid pixels from a raster on the same pixels."""
-    _check_grid(path, cube)
-    tags = {value: name for value, name in raster.class_names(path).items() if value > 0}
-    if not tags:
-        raise InputError(f"{path}: no tag CLASS_<value>; expected one per class, such as CLASS_1=olivine")
-    settled = settle_names(_named_once(tags, path), path)
-    class_names = tuple(sorted(settled.values()))
-    index = np.full(max(tags) + 1, NO_CLASS, np.int16)
-    for number, name in tags.items():
-        index[number] = class_names.index(settled[name])
-    known = np.full(cube["valid"].shape, NO_CLASS, np.int16)
-    unnamed: set[int] = set()
-    for start, block in raster.row_blocks(path):
-        if not np.issubdtype(block.dtype, np.integer):
-            raise InputError(
-                f"{path}: found {block.dtype} values, expected whole class numbers; save it as uint8 or uint16"
-            )
-        rows = slice(start, start + len(block))
-        value = np.where(cube["valid"][rows].values, block, 0).astype(np.int64)
-        unnamed |= set(np.unique(value[value > 0]).tolist()) - set(tags)
-        known[rows] = index[np.clip(value, 0, max(tags))]
-    if unnamed:
-        lowest = min(unnamed)
-        raise InputError(f"{path}: value {lowest} has no tag CLASS_{lowest}; add the tag, or set it to 0")
-    return KnownClasses(class_names, known)
+def settle(found: Found, valid: NDArray[np.bool_], path: Path) -> KnownClasses:
+    """One class for each valid pixel (y, x) that only one class claims."""
+    settled = settle_names((claim.name for claim in found.claims), path)
+    class_names = tuple(sorted(set(settled.values())))
+    colours: dict[str, str] = {}
+    for claim in found.claims:
+        if claim.colour is not None:
+            colours.setdefault(settled[claim.name], claim.colour)
+    n_claims, known = np.zeros(valid.size, np.int16), np.full(valid.size, NO_CLASS, np.int16)
+    pixels_of, remarks = {}, []
+    for index, name in enumerate(class_names):
+        claimed = np.unique(np.concatenate([claim.pixels for claim in found.claims if settled[claim.name] == name]))
+        usable = claimed[valid.ravel()[claimed]]
+        if len(claimed) and not len(usable):
+            remarks.append(f"class {name} lies on pixels without valid data only")
+        pixels_of[name] = usable
+        known[usable] = index
+        n_claims[usable] += 1
+    shared = np.flatnonzero(n_claims > 1)
+    known[shared] = NO_CLASS
+    disputed = _disputes(pixels_of, shared)
+    if disputed:
+        pairs = "; ".join(f"{count} of {' and '.join(names)}" for names, count in disputed.items())
+        remarks.append(f"{len(shared)} pixels under several classes were left unlabelled: {pairs}")
+    return KnownClasses(class_names, known.reshape(valid.shape), colours, disputed, (*found.remarks, *remarks))
 
 
 def check_labelled(classes: KnownClasses, path: Path) -> None:
     """Refuse classes that label no pixel."""
     if not (classes.known != NO_CLASS).any():
+        told = f"; {classes.remarks[0]}" if classes.remarks else ""
         raise InputError(
             f"{path}: no labelled pixel; its classes ({', '.join(classes.class_names)}) cover no valid pixel "
-            "of the scene; check that they belong to this scene"
+            f"of the scene{told}; check that they belong to this scene"
+        )
+
+
+def check_wanted(wanted: Sequence[str] | None, class_names: Iterable[str]) -> None:
+    """Refuse classes to observe, `labels.observed`, that no label names."""
+    names = sorted(class_names)
+    unknown = [name for name in wanted or () if name not in names]
+    if unknown:
+        raise SettingsError(
+            f"labels.observed: found {unknown[0]!r}, which is no class of the labels; "
+            f"expected some of {', '.join(names) or 'none, since nothing is labelled'}"
         )
 
 
@@ -111,12 +165,6 @@ def observed_classes(classes: KnownClasses, wanted: Sequence[str] | None) -> lis
 
     A class that is only named, in a tag or by polygons of another scene, has nothing to show.
     """
-    unknown = [name for name in wanted or () if name not in classes.class_names]
-    if unknown:
-        raise SettingsError(
-            f"labels.observed: found {unknown[0]!r}, which is no class of the labels; "
-            f"expected some of {', '.join(classes.class_names)}"
-        )
     labelled = set(np.unique(classes.known).tolist())
     return [index in labelled and (wanted is None or name in wanted) for index, name in enumerate(classes.class_names)]
 
@@ -140,15 +188,14 @@ def choose_roles(classes: KnownClasses, observed: Sequence[bool], seed: int, set
     return role
 
 
-def write(
-    path: Path, scene: str, classes: KnownClasses, observed: Sequence[bool], role: NDArray[np.uint8], files: Files
-) -> None:
-    """Write the labels store of a scene; `files` are fingerprints of what the labels were read from."""
-    facts = {
-        "scene": scene,
+def write(path: Path, classes: KnownClasses, observed: Sequence[bool], role: NDArray[np.uint8], **facts: Any) -> None:
+    """Write the labels store; `facts` are the scene's name, `wanted` (labels.observed) and the label `files`."""
+    facts = {"wanted": None, "files": []} | facts
+    facts |= {
         "class_names": list(classes.class_names),
         "observed": list(observed),
-        "files": list(files),
+        "colours": dict(classes.colours),
+        "disputed": [{"classes": list(names), "n_pixels": count} for names, count in classes.disputed.items()],
     }
     with store.create(path, "labels", **facts) as group:
         chunks = store.line_chunks(classes.known.shape)
@@ -156,74 +203,23 @@ def write(
         store.add_array(group, "role", ("y", "x"), role, chunks=chunks)
 
 
+def given_colours(paths: Iterable[Path]) -> dict[str, str]:
+    """Class -> the colour that the labels of some scenes give it, the first that do."""
+    colours: dict[str, str] = {}
+    for path in paths:
+        colours = store.read(path, "labels").attrs["colours"] | colours
+    return colours
+
+
 def _key(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/labels/{name}".encode()).digest()[:16], "little")
 
 
-def _named_once(tags: dict[int, str], path: Path) -> list[str]:
-    """The names, refused when two values share one."""
-    number_of: dict[str, int] = {}
-    for number, name in tags.items():
-        if name in number_of:
-            raise InputError(
-                f"{path}: class named twice, CLASS_{number_of[name]} and CLASS_{number} are both {name!r}; "
-                "give each value its own name"
-            )
-        number_of[name] = number
-    return list(number_of)
-
-
-def _check_grid(path: Path, cube: xr.Dataset) -> None:
-    """Refuse a raster that does not lie on the cube's pixels."""
-    found, expected = raster.read_grid(path), grid_of(cube)
-    if (found.height, found.width) != (expected.height, expected.width):
-        raise InputError(
-            f"{path}: {found.height} lines × {found.width} samples, expected the scene's {expected.height} × "
-            f"{expected.width}; draw the raster on the scene's own pixels, or give polygons"
-        )
-    if expected.transform is not None:
-        _check_map(path, found, expected)
-    elif found.transform is not None:
-        raise InputError(f"{path}: is on a map grid, but the scene is not projected; give a raster of its own pixels")
-    else:
-        _check_ground_points(path, found, cube)
-
-
-def _check_map(path: Path, found: Grid, expected: Grid) -> None:
-    if found.transform is None or found.crs is None:
-        raise InputError(f"{path}: has no map coordinates, expected those of the scene; save it with georeference")
-    assert expected.transform is not None
-    pixel = np.hypot(expected.transform[0], expected.transform[3])
-    apart = np.linalg.norm(_corners(found, path, expected) - _corners(expected, path, expected), axis=1).max()
-    if apart > SAME_CORNER * pixel:
-        raise InputError(
-            f"{path}: its corners lie up to {apart:.4g} m ({apart / pixel:.3g} pixels) from the scene's; "
-            "resample it to the scene's own map grid, or give polygons"
-        )
-
-
-def _corners(grid: Grid, path: Path, scene: Grid) -> NDArray[np.float64]:
-    """Places (4, 2) of the grid's corners in the coordinates of the scene."""
-    assert grid.transform is not None
-    a, b, c, d, e, f = grid.transform
-    row, col = np.array([(row, col) for row in (0, grid.height) for col in (0, grid.width)]).T
-    x, y = a * col + b * row + c, d * col + e * row + f
-    crs = mars.coordinate_system(grid.crs, f"{path}: the raster")
-    scene_crs = mars.coordinate_system(scene.crs, "the scene")
-    if not crs.equals(scene_crs, ignore_axis_order=True):
-        x, y = mars.from_planetocentric(*mars.to_planetocentric(x, y, crs), scene_crs)
-    return np.stack([x, y], axis=1)
-
-
-def _check_ground_points(path: Path, found: Grid, cube: xr.Dataset) -> None:
-    if not found.ground_points or "latitude" not in cube.variables:
-        return
-    row, col, longitude, latitude = np.array(found.ground_points).T
-    at = (
-        np.clip(np.rint(row).astype(int), 0, found.height - 1),
-        np.clip(np.rint(col).astype(int), 0, found.width - 1),
-    )
-    off_latitude = np.abs(cube["latitude"].values[at] - latitude)
-    off_longitude = np.abs((cube["longitude"].values[at] - longitude + 180.0) % 360.0 - 180.0)
-    if np.nanmax(np.maximum(off_latitude, off_longitude * np.cos(np.radians(latitude))), initial=0.0) > SAME_PLACE:
-        raise InputError(f"{path}: its ground points lie elsewhere than the scene's pixels; give this scene's raster")
+def _disputes(pixels_of: Mapping[str, NDArray[np.int64]], shared: NDArray[np.int64]) -> dict[tuple[str, ...], int]:
+    """Classes that claim the same of the shared pixels -> how many, the most first."""
+    if not len(shared):
+        return {}
+    claimed = np.stack([np.isin(shared, pixels) for pixels in pixels_of.values()])
+    which, count = np.unique(claimed, axis=1, return_counts=True)
+    named = [tuple(name for name, is_of in zip(pixels_of, of, strict=True) if is_of) for of in which.T]
+    return {named[i]: int(count[i]) for i in np.argsort(-count, kind="stable")}

@@ -16,6 +16,9 @@ RADIUS = (3.3e6, 3.45e6)
 
 Floats = NDArray[np.float64]
 
+DEGREES = CRS.from_dict({"proj": "longlat", "R": 3_396_190.0, "no_defs": True})
+"""Planetocentric longitude and latitude, east and north."""
+
 
 def coordinate_system(system: object, what: str) -> CRS:
     """The coordinate system, refused unless it is one of Mars that counts east and north."""
@@ -51,19 +54,42 @@ def from_planetocentric(longitude: Floats, latitude: Floats, crs: CRS) -> tuple[
     return x, y
 
 
-def _own_degrees(crs: CRS) -> CRS:
-    """Longitude and latitude on the very sphere of the system, so that no datum shift comes between."""
+def turn(crs: CRS) -> float | None:
+    """How far x goes in a whole turn of longitude; None where x does not run with longitude alone."""
+    if crs.is_geographic:
+        return 360.0
+    if _is_flattened(crs):
+        return None
+    longitude, latitude = np.meshgrid([0.0, 1.0, 2.0], [0.0, 50.0])
+    x, _ = from_planetocentric(longitude, latitude, crs)
+    with np.errstate(invalid="ignore"):
+        step = np.diff(x, axis=1)
+    # The map's seam may lie within one of the two degrees.
+    step = step[:, np.argmin(np.abs(step[0]))]
+    is_cylinder = np.isfinite(step).all() and np.isclose(step[0], step[1])
+    return float(360.0 * step[0]) if is_cylinder else None
+
+
+def near(x: Floats, middle: float, turn: float) -> Floats:
+    """The same places, not more than half a turn from the middle."""
+    return middle + (x - middle + turn / 2) % turn - turn / 2
+
+
+def _is_flattened(crs: CRS) -> bool:
     assert crs.ellipsoid is not None
-    radius = crs.ellipsoid.semi_major_metre
+    return crs.ellipsoid.semi_minor_metre != crs.ellipsoid.semi_major_metre
+
+
+def check_sphere(crs: CRS, what: str) -> None:
+    """Refuse a system on a flattened Mars, which cannot be brought to another."""
     # Files keep the flattening of a spheroid, but not whether its latitudes are planetographic nor whether
     # its longitudes count west: IAU_2015:49901 and 49902 come back alike from a GeoPackage. A guess errs by
     # up to 20 km.
-    if crs.ellipsoid.semi_minor_metre != radius:
+    if _is_flattened(crs):
         raise InputError(
-            f"the coordinate system {crs.name!r} is on a flattened Mars, where files do not tell which "
-            "latitude is meant; save the layer in the scene's own system, or on a sphere (IAU_2015:49900)"
+            f"{what} has the coordinate system {crs.name!r} on a flattened Mars, where files tell neither which "
+            "latitude is meant nor whether longitudes count west; save it on a sphere (IAU_2015:49900)"
         )
-    return CRS.from_dict({"proj": "longlat", "R": radius, "no_defs": True})
 
 
 def check_axes(system: object, what: str, must_be_mars: bool) -> None:
@@ -78,13 +104,8 @@ def check_axes(system: object, what: str, must_be_mars: bool) -> None:
         )
 
 
-def full_turn(crs: CRS) -> float | None:
-    """Map units of 360° of longitude where longitude runs along x (degrees, equirectangular); None elsewhere."""
-    if crs.is_geographic:
-        return 360.0
-    operation = crs.coordinate_operation
-    if operation is None or "Equidistant Cylindrical" not in operation.method_name:
-        return None
-    meridian = next((float(value.value) for value in operation.params if "ongitude" in value.name), 0.0)
-    x, _ = from_planetocentric(np.array([meridian - 90.0, meridian + 90.0]), np.zeros(2), crs)
-    return float(2 * (x[1] - x[0]))
+def _own_degrees(crs: CRS) -> CRS:
+    """Longitude and latitude on the very sphere of the system, so that no datum shift comes between."""
+    check_sphere(crs, "a layer or scene")
+    assert crs.ellipsoid is not None
+    return CRS.from_dict({"proj": "longlat", "R": crs.ellipsoid.semi_major_metre, "no_defs": True})

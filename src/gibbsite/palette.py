@@ -6,6 +6,7 @@ eyes. A longer list starts with the shorter one, so a class keeps its colour whe
 it. Warm colours alone would look alike soon, so from the ninth discovered class on any colour is taken.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import cycle, islice
 
@@ -26,6 +27,9 @@ MUTED_CHROMA = 0.10
 
 WARM_HUE = (-35.0, 92.0)
 """OKLab hue angle, degrees, from magenta over red and orange to yellow."""
+
+TOO_NEAR = 0.05
+"""OKLab distance from a colour that was given; about 0.02 is just noticeable."""
 
 N_WARM = 8
 """So many discovered classes have warm colours, the largest ones."""
@@ -67,13 +71,18 @@ _WEIGHT = np.array([1.0, 2.5, 2.5])
 """Of each eye's distances. Dichromats' are smaller throughout: unweighted, they alone would choose."""
 
 
-def class_colours(n_known: int, n_new: int) -> list[str]:
+def class_colours(n_known: int, n_new: int, given: Sequence[str | None] = ()) -> list[str]:
     """Colours `#rrggbb`, first of the known classes, then of the discovered ones.
 
-    All differ up to some 470 classes; a kind that runs out goes on from the far end of the other's list.
+    Known classes keep the colour they were given (None: none); when two were given the same, the first keeps it. All
+    differ up to some 470 classes; a kind that runs out goes on from the far end of the other's list.
     """
-    known, new = _order(True), _order(False)
-    return list(islice(cycle(known + new[::-1]), n_known)) + list(islice(cycle(new + known[::-1]), n_new))
+    kept = {colour: index for index, colour in reversed(list(enumerate(given))) if colour is not None}
+    known, new = _apart(_order(True), tuple(kept)), _apart(_order(False), tuple(kept))
+    colours = list(islice(cycle(known + new[::-1]), n_known)) + list(islice(cycle(new + known[::-1]), n_new))
+    for colour, index in kept.items():
+        colours[index] = colour
+    return colours
 
 
 def ink(colour: str) -> str:
@@ -119,6 +128,16 @@ def _distances(seen: NDArray[np.float64], index: int) -> NDArray[np.float64]:
     distance = np.linalg.norm((seen - seen[:, index : index + 1]) * (1.0, 2.0, 2.0), axis=-1)
     nearest: NDArray[np.float64] = (_WEIGHT[:, None] * distance).min(axis=0)
     return nearest
+
+
+@cache
+def _apart(colours: tuple[str, ...], kept: tuple[str, ...]) -> tuple[str, ...]:
+    """The colours that no eye takes for one of those kept; all of them when none is left."""
+    if not kept:
+        return colours
+    distance = np.linalg.norm(seen_colours(list(colours))[:, :, None] - seen_colours(list(kept))[:, None], axis=-1)
+    is_apart = distance.min(axis=(0, 2)) > TOO_NEAR
+    return tuple(colour for colour, apart in zip(colours, is_apart, strict=True) if apart) or colours
 
 
 @cache

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gibbsite import store
 from gibbsite.errors import InputError
-from gibbsite.labels import TRAIN
+from gibbsite.labels import TRAIN, check_wanted
 from gibbsite.scene import Grid
 from gibbsite.start import Pins
 from gibbsite.tiles import Tile
@@ -111,6 +111,8 @@ def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:
             )
         names = zip(named.attrs["class_names"], named.attrs["observed"], strict=True)
         known |= {name for name, is_observed in names if is_observed}
+    for _, named in opened:
+        check_wanted(named.attrs["wanted"], {name for _, other in opened for name in other.attrs["class_names"]})
     _check_names([str(group.attrs["scene"]) for group, _ in opened], "scene", "give each scene once")
     _check_names(sorted(known), "class", "spell a class the same in all label files")
     return Pixels(

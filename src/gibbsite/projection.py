@@ -148,7 +148,7 @@ def _pixel_at(scene: Grid, crs: pyproj.CRS, longitude: Floats, latitude: Floats)
     assert scene.transform is not None
     a, b, c, d, e, f = scene.transform
     x, y = mars.from_planetocentric(longitude, latitude, crs)
-    period = mars.full_turn(crs)
+    period = mars.turn(crs)
     if period is not None:
         x = x - period * np.round((x - _on_map(scene, np.array(scene.width / 2), np.array(0.0))[0]) / period)
     with np.errstate(invalid="ignore"):

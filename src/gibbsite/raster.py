@@ -94,10 +94,10 @@ def open_raster(path: Path, expected: str = "a GeoTIFF") -> Iterator[Any]:
         yield raster
 
 
-def read_rows(raster: Any, start: int, stop: int) -> NDArray[Any]:
-    """Rows start..stop-1 of the first band, (rows, width); InputError when the file is broken there."""
+def read_rows(raster: Any, start: int, stop: int, band: int = 1) -> NDArray[Any]:
+    """Rows start..stop-1 of a band, (rows, width); InputError when the file is broken there."""
     try:
-        rows: NDArray[Any] = raster.read(1, window=Window(0, start, raster.width, stop - start))
+        rows: NDArray[Any] = raster.read(band, window=Window(0, start, raster.width, stop - start))
     except RasterioIOError as error:
         raise InputError(f"{raster.name}: cannot read rows {start} to {stop - 1} ({error}); make it anew") from None
     return rows

@@ -19,7 +19,7 @@ from zarr.codecs import BloscCodec
 
 from gibbsite.errors import InputError, OutputError
 
-CONTRACT = 1
+CONTRACT = 2
 """Version of the layout of all stores; a reader refuses others."""
 
 CHUNK_PIXELS = 2**20

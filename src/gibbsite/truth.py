@@ -14,11 +14,12 @@ import xarray as xr
 import zarr
 from numpy.typing import NDArray
 
-from gibbsite import image, labels, raster, store
+from gibbsite import class_raster, image, labels, store
 from gibbsite.errors import InputError
 
 RASTER, HELD_OUT = "truth raster", "held-out labels"
 """Sources of a truth."""
+EXPECTED = "a raster of true classes (GeoTIFF with tags CLASS_<value>=<name>, or an ENVI classification image)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +40,15 @@ class Truth:
 
 def from_raster(path: Path, cube: xr.Dataset, labelled: zarr.Group) -> Truth:
     """The true classes of the cube's valid pixels, without those that `labelled`, its labels store, trains on."""
-    found = raster.files(path, "a raster of true classes (GeoTIFF with tags CLASS_<value>=<name>)")
-    classes = labels.read_class_raster(path, cube)
+    found, files = class_raster.read(path, cube, EXPECTED)
+    classes = labels.settle(found, cube["valid"].values, path)
     truth = np.where(labelled["role"][...] == labels.TRAIN, np.int16(labels.NO_CLASS), classes.known)
     if not (truth != labels.NO_CLASS).any():
         raise InputError(
             f"{path}: no pixel to score; expected valid pixels with a true class that the model is not trained on"
         )
-    files = tuple(image.fingerprint(file) for file in found)
-    return Truth(str(cube.attrs["scene"]), RASTER, classes.class_names, truth, files)
+    fingerprints = tuple(image.fingerprint(file) for file in files)
+    return Truth(str(cube.attrs["scene"]), RASTER, classes.class_names, truth, fingerprints)
 
 
 def from_labels(labelled: zarr.Group) -> Truth:

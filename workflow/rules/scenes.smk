@@ -89,8 +89,9 @@ rule labels:
     params:
         settings=settings("seed", "labels"),
         shapes=lambda wildcards: optional("--shapes", SCENES[wildcards.scene].labels),
+        several="--one-of-several" if len(SCENES) > 1 else "",
     shell:
-        "gibbsite labels --cube {input.cube:q} {params.shapes}"
+        "gibbsite labels --cube {input.cube:q} {params.shapes} {params.several}"
         " --settings {params.settings:q} --out {output:q} 2> {log:q}"
 
 

@@ -118,7 +118,8 @@ class Labels(Section):
         0.2, description="Share of each class's labelled pixels the model may see; the rest is held out."
     )
     min_train: Count = Field(5, description="At least so many training pixels per class, if it has them.")
-    class_field: str = Field("class", description="The column of the label polygons that names the class.")
+    class_field: str = Field("class", description="The column of the label polygons or points that names the class.")
+    layer: str | None = Field(None, description="The layer of the label polygons; no value: the only one of the file.")
     observed: list[str] | None = Field(
         None, description="Only these classes are shown to the model; the others are held out whole."
     )

@@ -2,8 +2,8 @@
 
 import argparse
 import logging
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import chain, cluster, diagnostics, maps, plan, sampling, streams
+from gibbsite import chain, cluster, diagnostics, labels, maps, plan, sampling, streams
 from gibbsite.chain import read_chain, read_pins
 from gibbsite.components import Components, draw_components
 from gibbsite.diagnostics import Agreement, Mixing
@@ -66,6 +66,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         passes = Passes(reduce_tiles)
         state, draws = sampling.polish(best.best, rules, settings.select.polish_sweeps, passes)
     model = assemble(state, draws, pixels.known, pixels.step, pixels.basis, passes.statistics)
+    model = coloured(model, labels.given_colours(pixels.labels))
     log.info("%d known and %d discovered classes", model.n_known, len(model.classes) - model.n_known)
     selected = {
         "chain": facts["chain"],
@@ -146,6 +147,14 @@ def _class_table(known: tuple[str, ...], n_pixels: Integers, n_components: Integ
         }
         for position in range(n_classes)
     ]
+
+
+def coloured(model: Model, given: Mapping[str, str]) -> Model:
+    """The model, its known classes in the colours that the labels give them."""
+    n_known, n_new = model.n_known, len(model.classes) - model.n_known
+    colours = class_colours(n_known, n_new, [given.get(facts["name"]) for facts in model.classes[:n_known]])
+    classes = [facts | {"colour": colour} for facts, colour in zip(model.classes, colours, strict=True)]
+    return replace(model, classes=classes)
 
 
 def count_pixels(class_of: Integers, n_classes: int, passes: Sequence[Statistics]) -> Integers:
