@@ -1,22 +1,22 @@
-"""Figures for a paper, drawn with matplotlib."""
+"""Figures for a paper, drawn with matplotlib: each as PNG and as PDF, the same bytes for the same run."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gibbsite import store
 from gibbsite.palette import ink
-from gibbsite.spectra import ClassSpectra, Floats, end_of, open_gaps, spread_out
+from gibbsite.spectra import Classes, ClassSpectra, Floats, end_of, open_gaps, spread_out
 
 DPI = 160
-WIDTH = 11.25
-"""Inches; 1800 pixels."""
+WIDTH = 15.0
+"""Inches of the figure of all spectra; 2400 pixels."""
 
 _LOOK = {
     "font.family": "DejaVu Sans",
@@ -33,53 +33,64 @@ _LOOK = {
     "grid.linewidth": 0.7,
     "xtick.color": "#4a5361",
     "ytick.color": "#4a5361",
+    "pdf.fonttype": 42,
+    "path.simplify": False,
 }
 
-Classes = Sequence[Mapping[str, Any]]
 
-
-def write_spectra(path: Path, spectra: ClassSpectra, classes: Classes) -> None:
-    """Draw mean I/F with its spread beside the ratioed means, and write them as PNG."""
+def write_spectra(path: Path, spectra: ClassSpectra, classes: Classes, quantiles: tuple[float, float]) -> None:
+    """Draw mean I/F with its quantiles, ratios to bland and ratios without continuum as `path`.png and .pdf."""
+    height = min(30.0, max(6.2, 1.6 + 0.36 * len(classes)))
     with mpl.rc_context(_LOOK):
-        figure = Figure(figsize=(WIDTH, min(30.0, max(6.2, 1.6 + 0.36 * len(classes)))), dpi=DPI, layout="constrained")
-        left, right = figure.subplots(1, 2, sharex=True)
+        figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+        left, middle, right = figure.subplots(1, 3)
+        low, high = (f"{100 * share:g}" for share in quantiles)
+        left.set_title(f"Class mean, {low}-{high} % of the pixels")
         _draw_means(left, spectra, classes)
-        _draw_ratios(right, spectra, classes)
-        for axes in (left, right):
+        middle.set_title("Ratioed to bland pixels, offset")
+        _draw_offset(middle, spectra.wavelength, spectra.ratio.mean, classes)
+        right.set_title("Ratio without continuum, offset")
+        _draw_offset(right, spectra.wavelength, spectra.ratio.removed, classes)
+        for axes in (left, middle, right):
             axes.set_xlabel("Wavelength (µm)")
             axes.grid(visible=True, axis="both" if axes is left else "x")
             axes.set_axisbelow(True)
-        with store.writing(path) as part:
-            FigureCanvasAgg(figure).print_png(str(part), metadata={"Software": None})
+        save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write the figure as `path`.png and `path`.pdf, without time or program in them."""
+    # Which glyphs a font keeps is nothing to log.
+    logging.getLogger("fontTools").setLevel(logging.WARNING)
+    for kind, untold in (("png", ("Software",)), ("pdf", ("CreationDate", "Producer", "Creator"))):
+        with store.writing(path.with_name(f"{path.name}.{kind}")) as part:
+            figure.savefig(part, format=kind, metadata=dict.fromkeys(untold))
 
 
 def _draw_means(axes: Any, spectra: ClassSpectra, classes: Classes) -> None:
-    axes.set_title("Class mean ± 1 standard deviation")
     axes.set_ylabel("I/F")
-    wavelength, mean, std = open_gaps(spectra.wavelength, spectra.mean, spectra.std)
+    found = spectra.reflectance
+    wavelength, mean, low, high = open_gaps(spectra.wavelength, found.mean, found.low, found.high)
     for k, item in enumerate(classes):
-        style = _line_style(item)
-        axes.fill_between(wavelength, mean[k] - std[k], mean[k] + std[k], color=item["colour"], alpha=0.10, linewidth=0)
-        axes.plot(wavelength, mean[k], **style)
-    axes.set_ylim(*_limits(mean - std, mean + std))
+        axes.fill_between(wavelength, low[k], high[k], color=item["colour"], alpha=0.06, linewidth=0)
+        axes.plot(wavelength, mean[k], **_line_style(item))
+    axes.set_ylim(*_limits(low, high))
     new = [k for k, item in enumerate(classes) if not item["is_known"] and np.isfinite(mean[k]).any()]
     ends = np.array([end_of(mean[k]) for k in new])
     for k, y in zip(new, spread_out(ends, 0.035 * np.ptp(axes.get_ylim()), axes.get_ylim()), strict=True):
         _label_end(axes, spectra.wavelength[-1], y, classes[k])
 
 
-def _draw_ratios(axes: Any, spectra: ClassSpectra, classes: Classes) -> None:
-    axes.set_title("Class mean / mean of all valid pixels, offset")
-    wavelength, ratio = open_gaps(spectra.wavelength, spectra.ratio)
-    drawn = [k for k in range(len(classes)) if np.isfinite(ratio[k]).any()]
-    step = _offset_step(ratio[drawn])
-    axes.set_ylabel(f"Ratio, offset by {step:g} per class")
+def _draw_offset(axes: Any, wavelength: Floats, values: Floats, classes: Classes) -> None:
+    drawn = [k for k in range(len(classes)) if np.isfinite(values[k]).any()]
+    step = _offset_step(values[drawn])
+    axes.set_ylabel(f"Offset by {step:g} per class")
+    x, y = open_gaps(wavelength, values)
+    end = max((float(wavelength[np.isfinite(values[k])][-1]) for k in drawn), default=1.0)
     for row, k in enumerate(reversed(drawn)):
-        level = np.nanmedian(ratio[k])
-        shifted = ratio[k] - level + row * step
         axes.axhline(row * step, color="#c9ced6", linewidth=0.6, zorder=0)
-        axes.plot(wavelength, shifted, **_line_style(classes[k]))
-        _label_end(axes, spectra.wavelength[-1], row * step, classes[k])
+        axes.plot(x, y[k] - np.nanmedian(y[k]) + row * step, **_line_style(classes[k]))
+        _label_end(axes, end, row * step, classes[k])
     axes.set_ylim(-0.9 * step, (len(drawn) - 0.1) * step if drawn else 1.0)
     axes.tick_params(labelleft=False, left=False)
 

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from gibbsite.errors import SettingsError
-from gibbsite.settings.results import Products, Report
+from gibbsite.settings.results import Interpret, Products, Report, Spectra
 from gibbsite.settings.sampler import Cluster, Fit, Select
 from gibbsite.settings.scenes import Clean, Features, Ingest, Labels, Simulate
 from gibbsite.settings.section import Section
@@ -35,6 +35,8 @@ class Settings(Section):
     select: Select = Select()
     cluster: Cluster = Cluster()
     products: Products = Products()
+    spectra: Spectra = Spectra()
+    interpret: Interpret = Interpret()
     report: Report = Report()
 
 
