@@ -22,28 +22,31 @@ CELL = 0.04
 
 
 def blandness(wavelength: Floats, spectra: NDArray[np.floating], limits: tuple[float, float]) -> Floats:
-    """How far each spectrum (n_pixels, n_bands), all finite, is from a straight line within the limits (µm).
+    """How far each spectrum (n_pixels, n_bands) is from a straight line within the limits (µm).
 
-    The root mean square of its deviation from the line of least squares, over its mean; infinite where that is not
-    positive. A spectrum's score does not depend on the others beside it.
+    The root mean square of its deviation from the line of least squares, over its mean. NaN where that is not positive
+    or a whole stretch of 0.04 µm has no value. A spectrum's score does not depend on the others beside it.
     """
     used = (wavelength >= limits[0]) & (wavelength <= limits[1])
     used = used & ~((wavelength > AIR[0]) & (wavelength < AIR[1])) if used.sum() > 8 else np.ones_like(used)
     _, first, count = np.unique(np.floor(wavelength[used] / CELL), return_index=True, return_counts=True)
     x = np.add.reduceat(wavelength[used], first) / count
-    value = np.add.reduceat(spectra[:, used].astype(np.float64), first, axis=1) / count
+    is_finite = np.isfinite(spectra[:, used])
+    total = np.add.reduceat(np.where(is_finite, spectra[:, used], 0.0).astype(np.float64), first, axis=1)
+    n = np.add.reduceat(is_finite, first, axis=1, dtype=np.int64)
+    value = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
     x = x - x.mean()
     mean = value.sum(axis=1) / len(x)
     slope = (value * x).sum(axis=1) / max(float(np.square(x).sum()), 1e-12)
     rest = value - mean[:, None] - slope[:, None] * x
     score = np.sqrt(np.square(rest).sum(axis=1) / len(x))
-    return np.divide(score, mean, out=np.full(len(mean), np.inf), where=mean > 0)
+    return np.divide(score, mean, out=np.full(len(mean), np.nan), where=mean > 0)
 
 
 def choose(score: Floats, column: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Which pixels (y, x) are bland: the lowest scores of each detector column (y, x).
 
-    Pixels without a score (NaN, infinite) never are. Columns with too few pixels, and the pixels of unknown column
+    Pixels without a score (NaN) never are. Columns with too few pixels, and the pixels of unknown column
     (-1) as one more, take part only when the scene has no larger column.
     """
     usable = np.isfinite(score)

@@ -16,7 +16,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from gibbsite import bland, figures, raster, spectra_files, store
-from gibbsite.clean import fill_gaps
 from gibbsite.errors import InputError
 from gibbsite.scene import open_cube
 from gibbsite.settings import Settings
@@ -115,8 +114,7 @@ def bland_spectra(scene: Scene, limits: tuple[float, float]) -> Floats:
     column = scene.cube["detector_column"].values.astype(np.intp)
     score = np.full(column.shape, np.nan)
     for line in lines(scene):
-        filled = fill_gaps(line.spectrum, scene.wavelength)
-        score[line.y, line.x] = bland.blandness(scene.wavelength, np.nan_to_num(filled), limits)
+        score[line.y, line.x] = bland.blandness(scene.wavelength, line.spectrum, limits)
     chosen = bland.choose(score, column)
     sums = ClassSums.none(int(column.max(initial=-1)) + 2, len(scene.wavelength))
     n_columns = len(sums.n) - 1
