@@ -1,16 +1,19 @@
 """Figures for a paper, drawn with matplotlib: each as PNG and as PDF, the same bytes for the same run."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.colors
+import matplotlib.patches
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gibbsite import store
+from gibbsite.interactive import CHAIN_COLOURS, TRACED, MapView, Trace
 from gibbsite.palette import ink
 from gibbsite.spectra import Classes, ClassSpectra, Floats, end_of, open_gaps, spread_out
 
@@ -58,6 +61,24 @@ def write_spectra(path: Path, spectra: ClassSpectra, classes: Classes, quantiles
         save(figure, path)
 
 
+def write_run(
+    folder: Path,
+    scenes: Sequence[Any],
+    classes: Classes,
+    traces: Sequence[Trace],
+    evaluation: Mapping[str, Any] | None,
+) -> None:
+    """Write the page's other figures into a new folder: a map per scene, the traces, the confusion matrix."""
+    folder.mkdir(parents=True)
+    with mpl.rc_context(_LOOK):
+        for scene in scenes:
+            save(_map(scene.view, classes), folder / f"map_{scene.view.name}")
+        if traces:
+            save(_traces(traces), folder / "traces")
+        if evaluation is not None:
+            save(_confusion(evaluation), folder / "confusion")
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as `path`.png and `path`.pdf, without time or program in them."""
     # Which glyphs a font keeps is nothing to log.
@@ -65,6 +86,72 @@ def save(figure: Figure, path: Path) -> None:
     for kind, untold in (("png", ("Software",)), ("pdf", ("CreationDate", "Producer", "Creator"))):
         with store.writing(path.with_name(f"{path.name}.{kind}")) as part:
             figure.savefig(part, format=kind, metadata=dict.fromkeys(untold))
+
+
+def _map(view: MapView, classes: Classes) -> Figure:
+    """The class map with a legend of its classes, the discovered ones in bold."""
+    present = [item for item in classes if (view.code == item["code"]).any()]
+    n_columns = 1 + len(present) // 40
+    width = 6.0
+    height = float(np.clip(width / view.aspect, 2.5, 20.0))
+    figure = Figure(figsize=(width + 2.2 * n_columns, max(height, 0.22 * min(len(present), 40) + 0.8)), dpi=DPI)
+    figure.set_layout_engine("constrained")
+    axes = figure.subplots()
+    colours = np.zeros((max([int(item["code"]) for item in classes], default=0) + 1, 4))
+    for item in classes:
+        colours[item["code"]] = mpl.colors.to_rgba(item["colour"])
+    left, right, bottom, top = view.extent
+    scale = 1e3 if view.is_map else 1.0
+    place = (left / scale, right / scale, bottom / scale, top / scale)
+    axes.imshow(colours[view.code], extent=place, interpolation="nearest")
+    axes.set_title(view.name, parse_math=False)
+    axes.set_xlabel("East (km)" if view.is_map else "Sample")
+    axes.set_ylabel("North (km)" if view.is_map else "Line")
+    axes.ticklabel_format(useOffset=False)
+    keys = [mpl.patches.Patch(color=item["colour"], label=item["name"]) for item in present]
+    legend = axes.legend(handles=keys, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, ncols=n_columns)
+    for text, item in zip(legend.get_texts(), present, strict=True):
+        text.set(parse_math=False, fontsize=8.5, fontweight="normal" if item["is_known"] else "bold")
+    return figure
+
+
+def _traces(traces: Sequence[Trace]) -> Figure:
+    """What the chains recorded, a panel each."""
+    fields = [name for name in TRACED if any(getattr(trace, name) is not None for trace in traces)]
+    figure = Figure(figsize=(7.0, 1.7 * len(fields) + 0.6), dpi=DPI, layout="constrained")
+    panels = np.atleast_1d(figure.subplots(len(fields), 1, sharex=True))
+    for axes, name in zip(panels, fields, strict=True):
+        for n, trace in enumerate(traces):
+            values = getattr(trace, name)
+            if values is not None:
+                colour = CHAIN_COLOURS[n % len(CHAIN_COLOURS)]
+                axes.plot(
+                    np.arange(1, len(values) + 1), values, color=colour, linewidth=1, label=f"chain {trace.chain}"
+                )
+        axes.set_ylabel(TRACED[name].split(",")[0])
+        axes.grid(visible=True)
+    panels[0].legend(frameon=False, fontsize=8.5, ncols=4)
+    panels[-1].set_xlabel("Sweep")
+    return figure
+
+
+def _confusion(evaluation: Mapping[str, Any]) -> Figure:
+    """Where the pixels of each true class were mapped, in per cent of the row."""
+    counts = np.array(evaluation["confusion"], dtype=float)
+    share = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    rows, columns = evaluation["truth_names"], evaluation["predicted_names"]
+    figure = Figure(figsize=(min(30.0, 3.0 + 0.42 * len(columns)), 2.2 + 0.34 * len(rows)), dpi=DPI)
+    figure.set_layout_engine("constrained")
+    axes = figure.subplots()
+    axes.imshow(share, cmap="Oranges", vmin=0, vmax=100, aspect="auto")
+    axes.set_xticks(range(len(columns)), columns, rotation=60, ha="right", rotation_mode="anchor", parse_math=False)
+    axes.set_yticks(range(len(rows)), rows, parse_math=False)
+    axes.set_xlabel("Mapped as")
+    axes.set_ylabel("True class")
+    for (y, x), value in np.ndenumerate(share):
+        if value >= 0.5 and len(columns) <= 60:
+            axes.text(x, y, f"{value:.0f}", ha="center", va="center", fontsize=7.5, color="w" if value > 60 else "k")
+    return figure
 
 
 def _draw_means(axes: Any, spectra: ClassSpectra, classes: Classes) -> None:
