@@ -177,7 +177,7 @@ FLOOR = {"__init__", "errors", "settings"}
 MATHS = {
     *("statistics", "niw", "kernels", "features", "streams", "diagnostics"),
     *("clean", "crism", "evaluate", "palette", "spectra"),
-    *("continuum", "bland", "absorptions", "matching", "artefacts"),
+    *("continuum", "bland", "absorptions", "matching", "artefacts", "pixel_spectra"),
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),
@@ -188,7 +188,7 @@ EDGES = {
     *("pds", "envi", "image", "ddr", "wavelength", "observation", "ingest", "mars"),
     *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
     *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
-    *("spectra_files", "library", "interpretation"),
+    *("spectra_files", "library", "interpretation", "cards", "page_pixels"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}
 MAY_IMPORT = {
