@@ -29,7 +29,7 @@ def test_what_the_page_computes_is_what_decode_gives() -> None:
 def test_few_spectra_and_few_bands_are_fine() -> None:
     one = fit_coder(spectra(1, 1, 4).reshape(1, 4))
     assert one.axis.shape == (4, 4)
-    assert one.error == 0.0
+    assert one.error < 1e-6
     assert fit_coder(np.zeros((0, 5), np.float32)).axis.shape == (5, 5)
 
 

@@ -18,8 +18,10 @@ GAP = 3.0
 """A step of more than so many median steps between bands is a gap that no line crosses."""
 WINDOW = 7
 """Bands of the smoothing (Savitzky-Golay, order 2) before dips are looked for."""
-NOISE_LIMIT = 5.0
+NOISE_LIMIT = 6.0
 """A dip below so many standard deviations of the noise that smoothing leaves is none."""
+LEFT_OVER = 0.707
+"""Standard deviation of the noise that this smoothing leaves, over that of what it takes away: √(1/3) / √(2/3)."""
 SHOULDER = 0.05
 """A band ends where its depth has fallen to this share, counted from the shallowest point on that side."""
 CORE = 0.6
@@ -74,12 +76,16 @@ def find_bands(wavelength: Floats, removed: Floats, min_depth: float) -> list[Ba
         return []
     level = smooth(x, y)
     depth = 1.0 - level
-    noise = float(np.median(np.abs(y - level))) * 1.4826
-    peaks, _ = find_peaks(depth, prominence=max(min_depth / 2, NOISE_LIMIT * noise / np.sqrt(WINDOW)))
+    noise = float(np.median(np.abs(y - level))) * 1.4826 * LEFT_OVER
+    peaks, _ = find_peaks(depth, prominence=max(min_depth / 2, NOISE_LIMIT * noise))
+    borders = _borders(level, peaks)
     ends = np.concatenate([[0], gaps(x), [x.size]])
-    inner = [p for p in peaks if np.abs(ends - p).min() >= EDGE and np.abs(ends - 1 - p).min() >= EDGE]
-    bands = [_measure(x, level, int(peak)) for peak in inner]
-    return _distinct([band for band in bands if band.depth >= min_depth])
+    bands = [
+        _measure(x[first : last + 1], level[first : last + 1], int(peak - first))
+        for peak, (first, last) in zip(peaks, itertools.pairwise(borders), strict=False)
+        if np.abs(ends - peak).min() >= EDGE and np.abs(ends - 1 - peak).min() >= EDGE
+    ]
+    return _distinct([band for band in bands if band.depth >= max(min_depth, NOISE_LIMIT * noise)])
 
 
 def smooth(wavelength: Floats, values: Floats) -> Floats:
@@ -87,6 +93,12 @@ def smooth(wavelength: Floats, values: Floats) -> Floats:
     edge = np.concatenate([[0], gaps(wavelength), [values.size]])
     runs = [values[start:stop] for start, stop in itertools.pairwise(edge)]
     return np.concatenate([savgol_filter(run, WINDOW, 2) if run.size >= WINDOW else run for run in runs])
+
+
+def _borders(level: Floats, peaks: NDArray[np.intp]) -> list[int]:
+    """Where each dip ends and the next begins: both ends, and the highest point between two dips."""
+    between = [int(one + level[one : other + 1].argmax()) for one, other in itertools.pairwise(peaks)]
+    return [0, *between, len(level) - 1]
 
 
 def _distinct(bands: list[Band]) -> list[Band]:
@@ -132,11 +144,9 @@ def _measure(x: Floats, level: Floats, peak: int) -> Band:
 
 
 def _shoulder(outward: Floats) -> int:
-    """Steps from the dip (first) to where the band ends, on the way out; not beyond a deeper dip."""
-    deeper = np.flatnonzero(outward < outward[0])
-    reach = outward[: deeper[0]] if deeper.size else outward
-    top = reach.max()
-    return int(np.flatnonzero(reach >= top - SHOULDER * (top - reach[0]))[0])
+    """Steps from the dip (first) to where the band ends, on the way out."""
+    top = outward.max()
+    return int(np.flatnonzero(outward >= top - SHOULDER * (top - outward[0]))[0])
 
 
 def _run_about(is_in: NDArray[np.bool_], middle: int) -> slice:
