@@ -4,6 +4,7 @@ import argparse
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -92,10 +93,11 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         evaluation=evaluation if evaluation and evaluation["n_pixels"] else None,
         diagnostics=model["diagnostics"],
     )
-    store.write_text(args.out, report.render(facts))
-    if args.figures:
-        with store.writing(args.figures) as folder:
+    page = report.render(facts)
+    with store.writing(args.figures) if args.figures else nullcontext() as folder:
+        if folder:
             figures.write_run(folder, scenes, classes, facts.traces, facts.evaluation)
+        store.write_text(args.out, page)
     log.info("wrote %s", args.out)
 
 
