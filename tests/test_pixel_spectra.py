@@ -28,9 +28,9 @@ def test_what_the_page_computes_is_what_decode_gives() -> None:
 
 def test_few_spectra_and_few_bands_are_fine() -> None:
     one = fit_coder(spectra(1, 1, 4).reshape(1, 4))
-    assert one.axis.shape == (4, 4)
+    assert one.axis.shape == (0, 4)
     assert one.error < 1e-6
-    assert fit_coder(np.zeros((0, 5), np.float32)).axis.shape == (5, 5)
+    assert fit_coder(np.zeros((0, 5), np.float32)).axis.shape == (0, 5)
 
 
 def test_gaps_are_bridged_and_spectra_without_values_are_zero() -> None:

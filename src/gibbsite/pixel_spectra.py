@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 Floats = NDArray[np.float64]
 
@@ -17,6 +18,8 @@ STEP = 0.002
 """I/F along an axis of length 1. Rounding to it adds about STEP/√12 · √(axes/bands) to each band: 0.0001."""
 GRAIN = 2.0**-12
 """Of the axes' numbers."""
+CELL = 2.0**-14
+"""I/F to which spectra are rounded when axes are learnt: 20,000 products then add up without rounding."""
 SAMPLED = 20_000
 """Spectra that the axes are learnt from."""
 
@@ -47,9 +50,13 @@ def fit_coder(sample: NDArray[np.floating]) -> Coder:
     """The coder of spectra like these (n_spectra, n_bands), all finite."""
     spectra = sample.astype(np.float64)
     mean = np.round(spectra.mean(axis=0), 6) if len(spectra) else np.zeros(spectra.shape[1])
-    centred = spectra - mean
-    _, vector = np.linalg.eigh(centred.T @ centred)
-    axis = vector[:, ::-1][:, :N_AXES].T
+    # Whole numbers add up exactly, in any order; and the eigenvectors of noise turn with the last digit.
+    centred = np.rint((spectra - mean) / CELL)
+    with threadpool_limits(limits=1):
+        variance, vector = np.linalg.eigh(centred.T @ centred)
+    # An axis along which hardly any code differs from 0 is rounding, and points anywhere.
+    telling = variance[::-1] * CELL**2 > len(spectra) * (STEP / 4) ** 2
+    axis = vector[:, ::-1][:, telling][:, :N_AXES].T
     largest = np.take_along_axis(axis, np.abs(axis).argmax(axis=1)[:, None], axis=1)
     coder = Coder(mean, np.rint(axis * np.sign(largest) / GRAIN).astype(np.int16), 0.0)
     rest = np.sqrt(np.square(coder.decode(coder.encode(spectra)) - spectra).mean(axis=1))

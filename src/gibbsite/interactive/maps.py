@@ -72,6 +72,7 @@ class MapView:
             "rows": self.rows.tolist(),
             "cols": self.cols.tolist(),
             "spectraFactor": self.spectra_factor,
+            "spectraRows": 0 if self.spectra is None else self.spectra.shape[1],
             "spectraCols": 0 if self.spectra is None else self.spectra.shape[2],
         }
 

@@ -77,7 +77,9 @@
     const scene = facts.scenes[number];
     const codes = model(`spectra-${number}`).data;
     const far = (n) => Math.floor(n / scene.spectraFactor);
-    const index = Math.min(far(row) * scene.spectraCols + far(col), codes["0"].length - 1);
+    // The last lines and samples may lie behind the last that has a spectrum.
+    const across = Math.min(far(col), scene.spectraCols - 1);
+    const index = Math.min(far(row), scene.spectraRows - 1) * scene.spectraCols + across;
     const spectrum = [...facts.mean];
     facts.axis.forEach((axis, n) => {
       const amount = codes[n][index] * facts.step;
