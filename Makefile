@@ -35,7 +35,8 @@ demo: $(READY)
 	@echo; echo "Open:"; echo "  results/demo/report.html                         the whole story, in any browser"; \
 	echo "  results/demo/products/frt0000ace5_class.tif       the class map, in QGIS (its style comes along)"; \
 	echo "  results/demo/products/frt0000ace5_classes.gpkg    the classes as polygons"; \
-	echo "  results/demo/spectra/spectra.png                 the class-mean spectra"
+	echo "  results/demo/spectra/spectra.png                 the spectra of the classes"; \
+	echo "  results/demo/interpretation.json                 what they may be, and what may be an artefact"
 
 test: $(READY)
 	$(BIN)/python -m pytest -m "not statistical and not cluster and not browser and not qgis" -n 2 --dist loadfile

@@ -100,6 +100,10 @@ class Run:
         return self.folder / "spectra" / "spectra.csv"
 
     @property
+    def interpretation(self) -> Path:
+        return self.folder / "interpretation.json"
+
+    @property
     def evaluation(self) -> Path:
         return self.folder / "evaluation.json"
 
@@ -140,6 +144,10 @@ class Run:
             "select": ["select", "--chains", self.chain, *fitted, "--out", out.model],
             "map": ["map", "--features", self.features, "--model", self.model, "--out-dir", out.folder / "maps"],
             "spectra": ["spectra", "--cubes", self.cube, *mapped, "--out-dir", out.folder / "spectra"],
+            "interpret": [
+                "interpret", "--cubes", self.cube, *mapped, "--features", self.features,
+                "--spectra", self.spectra, "--out", out.interpretation,
+            ],
             "products": [
                 "products", "--class-map", self.layer("class"), "--model", self.model, "--cube", self.cube,
                 "--out-dir", out.folder / "products",
@@ -152,6 +160,7 @@ class Run:
             "evaluate": ["evaluate", *mapped, "--truths", self.truth, "--out", out.evaluation],
             "report": [
                 "report", *mapped, "--chains", self.chain, "--cubes", self.cube, "--labels", self.labels,
-                "--spectra", self.spectra, "--evaluation", self.evaluation, "--out", out.folder / "report.html",
+                "--spectra", self.spectra, "--interpretation", self.interpretation, "--evaluation", self.evaluation,
+                "--figures", out.folder / "figures", "--out", out.folder / "report.html",
             ],
         }[step]  # fmt: skip

@@ -178,6 +178,7 @@ FLOOR = {"__init__", "errors", "settings"}
 MATHS = {
     *("statistics", "niw", "kernels", "features", "streams", "diagnostics"),
     *("clean", "crism", "evaluate", "palette", "spectra", "threads"),
+    *("continuum", "bland", "absorptions", "matching", "artefacts", "pixel_spectra"),
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),
@@ -193,6 +194,7 @@ EDGES = {
     *("raster", "ground", "footprint", "polygons", "geopackage", "class_layers", "class_table", "attribute_table"),
     *("cog", "layers", "qml", "sld", "envi_classes", "stac", "qgis_project", "products"),
     *("figures", "interactive", "report"),
+    *("spectra_files", "library", "interpretation", "cards", "page_pixels"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}
 MAY_IMPORT = {

@@ -22,7 +22,8 @@ from gibbsite.errors import InputError
 from gibbsite.palette import class_colours
 from gibbsite.report import map_view
 from gibbsite.settings import Fit, Report, Settings
-from gibbsite.spectra import ClassSpectra
+from gibbsite.spectra import ClassSpectra, Statistics
+from gibbsite.steps import interpret as interpret_step
 from gibbsite.steps import report as step
 from gibbsite.steps import spectra as spectra_step
 from gibbsite.truth import HELD_OUT, RASTER
@@ -42,6 +43,17 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
             maps=[made.layer(scene, "class") for scene in made.scenes],
             model=made.model,
             out_dir=made.folder,
+        ),
+        Settings(),
+    )
+    interpret_step.run(
+        argparse.Namespace(
+            cubes=[made.cube(scene) for scene in made.scenes],
+            maps=[made.layer(scene, "class") for scene in made.scenes],
+            model=made.model,
+            spectra=made.folder / "spectra.csv",
+            features=[],
+            out=made.folder / "interpretation.json",
         ),
         Settings(),
     )
@@ -92,7 +104,9 @@ def arguments(results: Results, out: Path) -> argparse.Namespace:
         maps=[results.layer(scene, "class") for scene in results.scenes],
         labels=[results.folder / "labels" / f"{scene}.zarr" for scene in results.scenes],
         spectra=results.folder / "spectra.csv",
+        interpretation=results.folder / "interpretation.json",
         evaluation=results.folder / "evaluation.json",
+        figures=None,
         out=out,
     )
 
@@ -227,7 +241,7 @@ def test_every_figure_has_its_place_on_the_page(page: str) -> None:
     places = [attributes.get("id") for _, attributes in Tags(page).tags]
     item = document(page)["items"][0]
     assert set(item["roots"].values()) <= set(places)
-    assert len(item["roots"]) == 2 + 2 + 3
+    assert len(item["roots"]) == 2 + 3 + 3
     roots = document(page)["docs"]["report"]["roots"]
     assert [root["id"] for root in roots] == item["root_ids"]
 
@@ -260,6 +274,8 @@ def test_a_rerun_gives_the_same_bytes_in_this_and_in_a_fresh_process(
         *args.labels,
         "--spectra",
         args.spectra,
+        "--interpretation",
+        args.interpretation,
         "--evaluation",
         args.evaluation,
         "--out",
@@ -334,25 +350,73 @@ def test_of_many_discovered_classes_only_the_largest_are_named_in_the_graphs() -
         {"code": k + 1, "name": name, "is_known": k < 3, "colour": colours[k], "n_pixels": 100 - k, "n_components": 1}
         for k, name in enumerate(names)
     ]
-    wavelength = np.linspace(1.0, 2.6, 40)
-    mean = 0.2 + 1e-4 * np.arange(28)[:, None] + 0.1 * np.linspace(0, 1, 40) ** 2
-    std, n_pixels = np.full_like(mean, 0.01), np.full(mean.shape, 9)
-    spectra = ClassSpectra(wavelength, mean, std, n_pixels, mean / mean.mean(axis=0))
-    for plot in interactive.spectra_figures(spectra, classes):
-        texts = [item for item in plot.renderers if isinstance(item.glyph, Text)]
-        named = {item.data_source.data["text"][0]: item.data_source.data["y"][0] for item in texts}
-        assert list(named) == [f"new-{k}" for k in range(1, 9)]
+    figures = interactive.spectra_figures(spectra_of(28), classes)
+    for plot in (figures["mean"], figures["ratio"]):
+        (names,) = [item.data_source.data for item in plot.renderers if isinstance(item.glyph, Text)]
+        assert names["text"] == [f"new-{k}" for k in range(1, 9)]
         low, high = plot.y_range.start, plot.y_range.end
-        apart = np.diff(np.sort(list(named.values()))) / (high - low)
-        # 12 pixels of type in a graph of about 250.
-        assert apart.min() > 12 / 250
-        assert low < min(named.values()) < max(named.values()) < high
+        apart = np.diff(np.sort(names["y"])) / (high - low)
+        # 12 pixels of type in a graph of about 230.
+        assert apart.min() > 12 / 230
+        assert low < min(names["y"]) < max(names["y"]) < high
+
+
+def spectra_of(n_classes: int) -> ClassSpectra:
+    """Smooth spectra that hardly differ."""
+    mean = 0.2 + 1e-4 * np.arange(n_classes)[:, None] + 0.1 * np.linspace(0, 1, 40) ** 2
+    found = Statistics(mean, np.full_like(mean, 0.01), mean - 0.01, mean + 0.01, mean / mean.max())
+    return ClassSpectra(np.linspace(1.0, 2.6, 40), np.full(mean.shape, 9), found, found)
+
+
+def test_three_hundred_classes_are_as_few_glyphs_as_three() -> None:
+    n_models = []
+    for n in (3, 300):
+        colours = class_colours(0, n)
+        classes = [{"code": k + 1, "name": f"new-{k}", "is_known": False, "colour": colours[k]} for k in range(n)]
+        text = interactive.document_json(interactive.spectra_figures(spectra_of(n), classes))
+        n_models.append(len(objects(json.loads(text))))
+    assert n_models[0] == n_models[1], "a page slows down with its models, not with its numbers"
+
+
+def test_a_suspected_artefact_is_told_on_its_card_with_the_reasons(results: Results, tmp_path: Path) -> None:
+    meaning = json.loads((results.folder / "interpretation.json").read_text(encoding="utf-8"))
+    meaning[4] |= {"suspected_artefact": True, "artefact_reasons": ["it lies in <one> column", "it is narrow"]}
+    args = arguments(results, tmp_path / "report.html")
+    args.interpretation = tmp_path / "interpretation.json"
+    store.write_json(args.interpretation, meaning)
+    step.run(args, Settings())
+    text = " ".join(Tags(args.out.read_text(encoding="utf-8")).text.split())
+    assert "Suspected artefact. It lies in <one> column. It is narrow." in text
+    assert "1 discovered class is a suspected artefact of the instrument." in text
+    assert text.count("artefact?") == 1
+    assert meaning[4]["matches"][0]["name"] in text
+
+
+def test_figures_for_a_paper_are_the_same_bytes_again(results: Results, tmp_path: Path) -> None:
+    args = arguments(results, tmp_path / "report.html")
+    found = []
+    for name in ("one", "two"):
+        args.figures = tmp_path / name
+        step.run(args, Settings())
+        found.append({path.name: path.read_bytes() for path in args.figures.iterdir()})
+    names = ("confusion", "map_frt0000aaaa", "map_frt0000bbbb", "traces")
+    assert sorted(found[0]) == sorted(f"{name}.{kind}" for name in names for kind in ("pdf", "png"))
+    assert found[0] == found[1]
+
+
+def test_interpretations_of_other_classes_are_refused(results: Results, tmp_path: Path) -> None:
+    args = arguments(results, tmp_path / "report.html")
+    args.interpretation = tmp_path / "other.json"
+    args.interpretation.write_text('[{"code": 1}]')
+    with pytest.raises(InputError, match="not an interpretation of this model's classes"):
+        step.run(args, Settings())
+    assert not args.out.exists()
 
 
 def test_the_scale_bar_stands_below_the_map_and_covers_no_pixel() -> None:
     code = np.ones((40, 90), np.uint16)
     view = map_view("S", code, np.full(code.shape, 0.5), map_grid(40, 90))
-    plot = interactive.map_figure(view, [])
+    plot = interactive.map_figure(0, view, [])
     left, right, bottom, top = view.extent
     per_pixel = (right - left) / 290  # on a phone
     assert (bottom - plot.y_range.start) / per_pixel > 12 + 2 * (2 + 2), "type, padding and margin of the bar"

@@ -90,7 +90,8 @@ def test_all_results_are_there(done):
         *(f"maps/toy_{layer}.tif" for layer in ("class", "probability", "entropy", "unknown", "component")),
         *("products/toy_class.tif", "products/toy_class.qml", "products/toy_classes.gpkg", "products/toy_classes.csv"),
         *("products/toy_item.json", "products/collection.json", "products/gibbsite.qgs"),
-        *("spectra/spectra.csv", "spectra/spectra.png", "evaluation.json", "report.html"),
+        *(f"spectra/spectra.{kind}" for kind in ("csv", "hdr", "nc", "pdf", "png", "sli")),
+        *("interpretation.json", "evaluation.json", "report.html", "figures/traces.pdf", "figures/map_toy.png"),
     ]
     results = done.folder / "results"
     assert [name for name in expected if not (results / name).exists()] == []
@@ -168,7 +169,8 @@ def test_a_second_run_has_nothing_to_do(done):
 
 def test_a_sampler_key_reruns_the_fit_and_what_follows(done):
     rules = done.rules_to_run(fit={"sweeps": 7})
-    assert rules == {"fit", "select", "map", "spectra", "products", "catalogue", "evaluate", "report", "all"}
+    rules_after = {"fit", "select", "map", "spectra", "interpret", "products", "catalogue", "evaluate", "report", "all"}
+    assert rules == rules_after
 
 
 def test_a_product_key_reruns_only_products_and_their_catalogue(done):
@@ -179,6 +181,12 @@ def test_probabilities_of_every_class_rerun_from_the_map_on(done):
     rules = done.rules_to_run(map={"class_probabilities": True})
     assert {"map", "products", "catalogue"} <= rules
     assert not rules & {"fit", "select"}
+
+
+def test_a_key_of_the_interpretation_reruns_it_and_the_report_but_no_spectra(done):
+    rules = done.rules_to_run(interpret={"min_depth": 0.02})
+    assert {"interpret", "report"} <= rules
+    assert not rules & {"spectra", "map", "fit"}
 
 
 def test_a_report_key_reruns_only_the_report(done):

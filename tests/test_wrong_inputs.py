@@ -31,6 +31,8 @@ OTHERS = {
     "clean": {"incidence": False},
     "features": {"n_features": 8},
     "products": {"min_polygon_pixels": 1},
+    "spectra": {"quantiles": [0.2, 0.8]},
+    "interpret": {"candidates": 2},
     "report": {"title": "Another page"},
 }
 """Settings under which the steps would write something else than under SMALL."""
@@ -109,6 +111,8 @@ def test_missing_inputs_are_named(step, refused, tmp_path):
         ("products", "maps/toy_probability.tif"),
         ("report", "spectra/spectra.csv"),
         ("report", "evaluation.json"),
+        ("report", "interpretation.json"),
+        ("interpret", "spectra/spectra.csv"),
     ],
 )
 def test_one_missing_input_among_others_is_named(step, gone, good, refused, tmp_path):

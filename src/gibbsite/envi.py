@@ -19,7 +19,7 @@ from gibbsite.scene import Transform
 
 _FIELD = re.compile(r"^\s*([A-Za-z][^=\n{]*?)\s*=\s*(\{[^}]*\}|[^\n]*)", re.MULTILINE)
 _DTYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8"}
-_SUFFIXES = (".img", ".dat", ".raw", ".bsq", ".bil", ".bip", "")
+_SUFFIXES = (".img", ".sli", ".dat", ".raw", ".bsq", ".bil", ".bip", "")
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def image_file(header: Header) -> Path:
     return path
 
 
-def wavelengths(header: Header) -> NDArray[np.float64] | None:
-    """Wavelength (band) in µm; None when the header has none."""
-    values = _numbers(header, "wavelength", header.layout.bands)
+def wavelengths(header: Header, count: int | None = None) -> NDArray[np.float64] | None:
+    """Wavelength (band) in µm, `count` of them, else one per band; None when the header has none."""
+    values = _numbers(header, "wavelength", count or header.layout.bands)
     if values is None:
         return None
     return bands.micrometres(values, header.fields.get("wavelength units", ""), header.path)

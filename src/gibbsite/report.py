@@ -17,26 +17,28 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from gibbsite import interactive
-from gibbsite.interactive import Classes, MapView, Trace
-from gibbsite.palette import ink
+from gibbsite.cards import class_cards
+from gibbsite.continuum import gaps
+from gibbsite.interactive import MapView, Trace
+from gibbsite.pixel_spectra import GRAIN, STEP, Coder
 from gibbsite.scene import Grid
-from gibbsite.spectra import ClassSpectra, Floats, open_gaps
+from gibbsite.spectra import Classes, ClassSpectra, Floats
 from gibbsite.truth import HELD_OUT, RASTER
 
 MAP_PIXELS = 400_000
 """Shown per map at most."""
 
-PAGE_PIXELS = 3_000_000
-"""Shown on all maps together at most, which keeps the page near 10 MB however many scenes there are."""
+PAGE_PIXELS = 1_000_000
+"""Shown on all maps together at most, which bounds the page however many scenes there are."""
+
+SPECTRA_PIXELS = 400_000
+"""Whose spectra the page holds at most, in all scenes together."""
 
 PACKAGES = ("gibbsite", "numpy", "scipy", "numba", "dask", "xarray", "zarr", "rasterio", "snakemake", "bokeh")
 """Whose versions the page states."""
 
 NAMED = 8
 """Discovered classes that the first sentence names at most."""
-
-SPARKLINE = (240.0, 64.0)
-"""Width and height of the small spectra in the cards, in pixels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,15 @@ class Facts:
     """As in the model."""
     scenes: Sequence[Scene]
     spectra: ClassSpectra
+    interpretation: Sequence[Mapping[str, Any]]
+    """As written by the interpret step, in the order of the classes; empty when there is none."""
+    coder: Coder
+    """Of the pixels' spectra."""
+    composite: Sequence[float]
+    """Wavelengths, in µm, shown red, green and blue behind the classes."""
     traces: Sequence[Trace]
+    hyper: Sequence[Mapping[str, Any]]
+    """Of each chain: hyper-parameters of its best sweep."""
     settings: Mapping[str, Any]
     """That the chains were run with."""
     evaluation: Mapping[str, Any] | None
@@ -96,17 +106,29 @@ def map_view(
         extent = (c, c + a * right, f + e * bottom, f)
     dtype = np.uint8 if code.max(initial=0) < 256 else np.uint16
     percent = np.rint(100 * np.nan_to_num(probability[shown])).astype(np.uint8)
-    return MapView(name, code[shown].astype(dtype), percent, extent, is_map, factor)
+    return MapView(name, code[shown].astype(dtype), percent, extent, is_map, factor, rows, cols)
+
+
+def spectra_factor(views: Sequence[MapView]) -> int:
+    """Every so many-th shown line and sample has its spectrum on the page: as few as SPECTRA_PIXELS ask for."""
+    factor = 1
+    while sum(math.ceil(len(v.rows) / factor) * math.ceil(len(v.cols) / factor) for v in views) > SPECTRA_PIXELS:
+        factor += 1
+    return factor
 
 
 def render(facts: Facts) -> str:
     """The page."""
-    means, ratios = interactive.spectra_figures(facts.spectra, facts.classes)
-    figures = {f"map-{n}": interactive.map_figure(s.view, facts.classes) for n, s in enumerate(facts.scenes)}
-    figures |= {"spectra-mean": means, "spectra-ratio": ratios}
-    if facts.traces:
-        figures |= {f"trace-{name}": plot for name, plot in interactive.trace_figures(facts.traces).items()}
-    cards = _cards(facts)
+    figures = {f"map-{n}": interactive.map_figure(n, s.view, facts.classes) for n, s in enumerate(facts.scenes)}
+    figures |= {
+        f"spectra-{name}": plot for name, plot in interactive.spectra_figures(facts.spectra, facts.classes).items()
+    }
+    traces = interactive.trace_figures(facts.traces)
+    figures |= {f"trace-{name}": plot for name, plot in traces.items()}
+    n_pixels = {
+        item["code"]: sum(scene.n_pixels.get(item["code"], 0) for scene in facts.scenes) for item in facts.classes
+    }
+    cards = class_cards(facts.classes, n_pixels, facts.spectra, facts.interpretation, facts.evaluation)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("gibbsite", "templates"),
         autoescape=True,
@@ -121,36 +143,29 @@ def render(facts: Facts) -> str:
         summary=_summary(facts, cards),
         confusion=_confusion(facts.evaluation),
         moves={name.replace("_", " "): move for name, move in facts.diagnostics["moves"].items() if move["proposed"]},
+        traced={name: interactive.TRACED[name] for name in traces},
         chain_colours=interactive.CHAIN_COLOURS,
         n_labelled=interactive.LABELLED,
+        quantiles=facts.settings["spectra"]["quantiles"],
         settings=json.dumps(facts.settings, indent=2, sort_keys=True, ensure_ascii=False),
         versions=_versions(),
         figures=Markup(interactive.document_json(figures)),
+        pixels=Markup(interactive.script_json(_pixel_facts(facts))),
         bokeh=Markup(interactive.bokeh_script()),
     )
 
 
-def _cards(facts: Facts) -> list[dict[str, Any]]:
-    """The classes with all that their cards and rows show."""
-    n_pixels = {
-        item["code"]: sum(scene.n_pixels.get(item["code"], 0) for scene in facts.scenes) for item in facts.classes
+def _pixel_facts(facts: Facts) -> dict[str, Any]:
+    """What the page's script must know to find a pixel, and to rebuild its spectrum."""
+    return {
+        "classes": [{key: item[key] for key in ("code", "name", "colour")} for item in facts.classes],
+        "scenes": [scene.view.facts() for scene in facts.scenes],
+        "wavelength": np.round(facts.spectra.wavelength, 6).tolist(),
+        "gaps": gaps(facts.spectra.wavelength).tolist(),
+        "mean": facts.coder.mean.tolist(),
+        "axis": facts.coder.axis.tolist(),
+        "step": STEP * GRAIN,
     }
-    n_all = max(1, sum(n_pixels.values()))
-    # A known class is compared with the truth of its name, a discovered one may stand for several truths.
-    matches: dict[str, list[Mapping[str, Any]]] = {}
-    for score in (facts.evaluation or {}).get("classes", []):
-        matches.setdefault(score["matched"], []).append(score)
-    return [
-        {
-            **item,
-            "ink": ink(item["colour"]),
-            "n_pixels": n_pixels[item["code"]],
-            "share": n_pixels[item["code"]] / n_all,
-            "scores": matches.get(item["name"], []),
-            "sparkline": _sparkline(facts.spectra.wavelength, facts.spectra.ratio[k]),
-        }
-        for k, item in enumerate(facts.classes)
-    ]
 
 
 def _summary(facts: Facts, cards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -164,6 +179,7 @@ def _summary(facts: Facts, cards: Sequence[Mapping[str, Any]]) -> dict[str, Any]
         "n_mapped": sum(scene.n_mapped for scene in facts.scenes),
         "n_known": len(facts.classes) - len(new),
         "n_new": len(new),
+        "n_suspected": sum(card["suspected_artefact"] for card in new),
         "named": new[:NAMED],
         "n_unnamed": max(0, len(new) - NAMED),
         "mean_f1": facts.evaluation["mean_f1"] if facts.evaluation else None,
@@ -177,23 +193,6 @@ def _confusion(evaluation: Mapping[str, Any] | None) -> list[tuple[str, list[tup
         return []
     rows = zip(evaluation["truth_names"], evaluation["confusion"], strict=True)
     return [(name, [(n, n / max(1, sum(counts))) for n in counts]) for name, counts in rows]
-
-
-def _sparkline(wavelength: Floats, values: Floats) -> str:
-    """The path of an SVG line through the values, broken at gaps; empty when there are none."""
-    if not np.isfinite(values).any():
-        return ""
-    x, y = open_gaps(wavelength, values)
-    low, high = np.nanpercentile(y, 0.5), np.nanpercentile(y, 99.5)
-    width, height = SPARKLINE
-    across = (x - x[0]) / max(x[-1] - x[0], 1e-9) * width
-    down = height - 4 - np.clip((y - low) / max(high - low, 1e-9), -0.05, 1.05) * (height - 8)
-    path, pen_is_up = [], True
-    for px, py in zip(across, down, strict=True):
-        if np.isfinite(py):
-            path.append(f"{'M' if pen_is_up else 'L'}{px:.1f} {py:.1f}")
-        pen_is_up = not np.isfinite(py)
-    return "".join(path)
 
 
 def _versions() -> dict[str, str]:

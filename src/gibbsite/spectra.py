@@ -1,105 +1,152 @@
-"""Class-mean spectra from sums over blocks of lines: n, Σ and Σ² of every class and band.
+"""Class spectra from sums and samples, taken line by line: mean, spread and quantiles of every class and band.
 
-A block answers with sums, sums add, and mean and spread are taken once at the end, so a cube larger than
-memory costs one pass. Missing values (NaN) count in no sum, so each band has its own number of pixels.
+Lines are added up one after the other, whatever blocks they are read in, so a cube larger than memory costs one
+pass and the result does not depend on its chunks. Missing values (NaN) count in nothing, so each band has its own
+number of pixels. Quantiles are exact for classes of up to `Sample.most` pixels; of larger ones so many pixels are
+taken, evenly along the scenes.
 """
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite.continuum import gaps, remove_continuum
 from gibbsite.errors import InputError
 
 Floats = NDArray[np.float64]
+Classes = Sequence[Mapping[str, Any]]
 
-COLUMNS = (
-    "code",
-    "name",
-    "is_known",
-    "wavelength_um",
-    "mean",
-    "std",
-    "n_pixels",
-    "ratio_to_scene_mean",
-)
-"""Of the long-form table: one row per class and band."""
-
-GAP = 3.0
-"""A step of more than so many median steps between bands is a gap that no line crosses."""
+SAMPLED = 2048
+"""Pixels of a class that its quantiles are taken from, at most."""
+SAMPLE_BYTES = 2**28
+"""Of all samples; with many classes each has fewer pixels."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSums:
-    """Sums over pixels; row 0 for pixels without a class, row k for the class of position k."""
+    """Sums over pixels, row k for the class of position k + 1."""
 
     n: NDArray[np.int64]
-    """Finite values, (1 + n_classes, n_bands)."""
+    """Finite values, (n_classes, n_bands)."""
     total: Floats
-    """Σ, (1 + n_classes, n_bands)."""
+    """Σ, (n_classes, n_bands)."""
     square: Floats
-    """Σ², (1 + n_classes, n_bands)."""
+    """Σ², (n_classes, n_bands)."""
 
-    def __add__(self, other: "ClassSums") -> "ClassSums":
-        return ClassSums(self.n + other.n, self.total + other.total, self.square + other.square)
+    @classmethod
+    def none(cls, n_classes: int, n_bands: int) -> "ClassSums":
+        """Sums over no pixel."""
+        shape = n_classes, n_bands
+        return cls(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
+
+    def add(self, spectrum: NDArray[np.floating], position: NDArray[np.integer]) -> None:
+        """Add the pixels of one line: `spectrum` (n_pixels, n_bands), `position` (n_pixels) from 1, 0 for none.
+
+        Pixels are sorted by class and added up in that order: a matrix product would be shorter, but its rounding
+        depends on the number of threads.
+        """
+        order = np.argsort(position, kind="stable")
+        order = order[np.searchsorted(position[order], 1) :]
+        if not order.size:
+            return
+        present, start = np.unique(position[order], return_index=True)
+        value = spectrum[order].astype(np.float64)
+        is_finite = np.isfinite(value)
+        value[~is_finite] = 0.0
+        self.n[present - 1] += np.add.reduceat(is_finite, start, axis=0, dtype=np.int64)
+        self.total[present - 1] += np.add.reduceat(value, start, axis=0)
+        self.square[present - 1] += np.add.reduceat(np.square(value, out=value), start, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some pixels of every class, evenly taken from all of them in the order in which they come."""
+
+    size: NDArray[np.int64]
+    """Pixels of each class in all scenes, (n_classes)."""
+    seen: NDArray[np.int64]
+    """Pixels of each class that have come so far, (n_classes)."""
+    most: int
+    """Of a class."""
+    rows: list[list[NDArray[np.float32]]]
+    """Spectra taken of each class."""
+
+    @classmethod
+    def of(cls, size: NDArray[np.int64], n_bands: int) -> "Sample":
+        """An empty sample of classes of these sizes."""
+        most = int(np.clip(SAMPLE_BYTES // (8 * max(1, n_bands) * max(1, len(size))), 64, SAMPLED))
+        return cls(size, np.zeros(len(size), np.int64), most, [[] for _ in size])
+
+    def add(self, spectrum: NDArray[np.floating], position: NDArray[np.integer]) -> None:
+        """Offer the pixels of one line, as to `ClassSums.add`."""
+        for k in np.unique(position[position > 0]) - 1:
+            mine = np.flatnonzero(position == k + 1)
+            rank = self.seen[k] + np.arange(mine.size)
+            self.seen[k] += mine.size
+            size = int(self.size[k])
+            # Of `size` pixels those are taken where rank·most/size passes a whole number: `most` of them, evenly.
+            taken = (size <= self.most) | (rank * self.most // size != (rank + 1) * self.most // size)
+            if taken.any():
+                self.rows[k].append(spectrum[mine[taken]].astype(np.float32))
+
+    def quantiles(self, n_bands: int, shares: tuple[float, float]) -> tuple[Floats, Floats]:
+        """Low and high quantile of each class and band, (n_classes, n_bands) each; NaN where there is no value."""
+        found = np.full((2, len(self.size), n_bands), np.nan)
+        for k, rows in enumerate(self.rows):
+            if not rows:
+                continue
+            values = np.concatenate(rows).astype(np.float64)
+            has_value = np.isfinite(values).any(axis=0)
+            found[:, k, has_value] = np.nanquantile(values[:, has_value], shares, axis=0)
+        return found[0], found[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """One quantity of each class; NaN in bands where a class has no value. All are (n_classes, n_bands)."""
+
+    mean: Floats
+    std: Floats
+    """Standard deviation of the pixels (divided by n, so 0 for one pixel)."""
+    low: Floats
+    """Low quantile of the pixels."""
+    high: Floats
+    """High quantile of the pixels."""
+    removed: Floats
+    """The mean over its continuum; NaN outside the range in which that is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSpectra:
-    """Mean spectrum and spread of each class; NaN in bands where a class has no value."""
+    """What is known of the spectrum of each class."""
 
     wavelength: Floats
     """µm, (n_bands)."""
-    mean: Floats
-    """I/F, (n_classes, n_bands)."""
-    std: Floats
-    """Standard deviation of the pixels (divided by n, so 0 for one pixel), (n_classes, n_bands)."""
     n_pixels: NDArray[np.int64]
     """Pixels with a value, (n_classes, n_bands)."""
-    ratio: Floats
-    """Class mean over the mean of all valid pixels, (n_classes, n_bands)."""
+    reflectance: Statistics
+    """I/F."""
+    ratio: Statistics
+    """I/F over that of bland pixels."""
 
 
-def sum_block(spectrum: NDArray[Any], position: NDArray[np.integer], n_classes: int) -> ClassSums:
-    """Sums of a block of pixels.
-
-    `spectrum` (n_pixels, n_bands); `position` (n_pixels) of the class, 1 to n_classes, 0 for none. Pixels
-    are sorted by class and added up in that order: a matrix product would be shorter, but its rounding
-    depends on the number of threads.
-    """
-    shape = (1 + n_classes, spectrum.shape[1])
-    sums = ClassSums(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
-    if not position.size:
-        return sums
-    order = np.argsort(position, kind="stable")
-    present, start = np.unique(position[order], return_index=True)
-    value = spectrum[order].astype(np.float64)
-    is_finite = np.isfinite(value)
-    value[~is_finite] = 0.0
-    sums.n[present] = np.add.reduceat(is_finite, start, axis=0, dtype=np.int64)
-    sums.total[present] = np.add.reduceat(value, start, axis=0)
-    sums.square[present] = np.add.reduceat(np.square(value, out=value), start, axis=0)
-    return sums
-
-
-def finish(sums: ClassSums, wavelength: Floats) -> ClassSpectra:
-    """Means, spreads and ratios of the classes from the sums over all pixels."""
+def finish(
+    sums: ClassSums, quantiles: tuple[Floats, Floats], wavelength: Floats, limits: tuple[float, float]
+) -> Statistics:
+    """The statistics of one quantity from what was gathered; the continuum is drawn within the limits (µm)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = sums.total / sums.n
         variance = sums.square / sums.n - mean**2
-        scene_mean = sums.total.sum(axis=0) / sums.n.sum(axis=0)
-        ratio = mean / np.where(scene_mean > 0, scene_mean, np.nan)
     # Rounding may leave a variance of a few -1e-17 where all pixels are equal.
-    std = np.sqrt(np.maximum(variance, 0.0))
-    return ClassSpectra(wavelength, mean[1:], std[1:], sums.n[1:], ratio[1:])
+    std = np.where(sums.n == 1, 0.0, np.sqrt(np.maximum(variance, 0.0)))
+    std = np.where(sums.n > 0, std, np.nan)
+    return Statistics(mean, std, *quantiles, remove_continuum(wavelength, mean, limits))
 
 
-def positions_of(code: NDArray[np.integer], classes: Sequence[Mapping[str, Any]], source: str) -> NDArray[np.intp]:
+def positions_of(code: NDArray[np.integer], classes: Classes, source: str) -> NDArray[np.intp]:
     """Class position (1, 2 ..) of each map code, 0 for none; InputError for a code unknown to the model."""
     largest = max([int(item["code"]) for item in classes], default=0)
     lookup = np.full(max(largest, int(code.max(initial=0))) + 1, -1, dtype=np.intp)
@@ -114,52 +161,6 @@ def positions_of(code: NDArray[np.integer], classes: Sequence[Mapping[str, Any]]
             "give the map and the model of the same run"
         )
     return position_of_code
-
-
-def table_text(spectra: ClassSpectra, classes: Sequence[Mapping[str, Any]]) -> str:
-    """The long-form CSV: one row per class and band, empty fields where a class has no value."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for k, item in enumerate(classes):
-        head = (item["code"], item["name"], str(bool(item["is_known"])).lower())
-        for b, wavelength in enumerate(spectra.wavelength):
-            values = (spectra.mean[k, b], spectra.std[k, b], spectra.ratio[k, b])
-            mean, std, ratio = (f"{value:.7g}" if np.isfinite(value) else "" for value in values)
-            writer.writerow((*head, f"{wavelength:.6f}", mean, std, spectra.n_pixels[k, b], ratio))
-    return text.getvalue()
-
-
-def read_table(path: Path, classes: Sequence[Mapping[str, Any]]) -> ClassSpectra:
-    """The spectra of these classes, in their order, from a table of the spectra step."""
-    rows: dict[int, list[dict[str, str]]] = {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                rows.setdefault(int(row["code"]), []).append(row)
-        columns = [rows[int(item["code"])] for item in classes]
-        numbers = {name: _numbers(columns, name) for name in COLUMNS[3:]}
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the spectra ({error.strerror}); run the spectra step") from None
-    except (KeyError, IndexError, TypeError, ValueError):
-        raise InputError(
-            f"{path}: not a table of the spectra of this model's {len(classes)} classes; run the spectra step anew"
-        ) from None
-    return ClassSpectra(
-        numbers["wavelength_um"][0] if classes else np.zeros(0),
-        numbers["mean"],
-        numbers["std"],
-        numbers["n_pixels"].astype(np.int64),
-        numbers["ratio_to_scene_mean"],
-    )
-
-
-def gaps(wavelength: Floats) -> NDArray[np.intp]:
-    """Positions of the bands before which a gap lies."""
-    step = np.diff(wavelength)
-    if not step.size:
-        return np.zeros(0, np.intp)
-    return np.flatnonzero(step > GAP * np.median(step)) + 1
 
 
 def open_gaps(wavelength: Floats, *values: Floats) -> tuple[Floats, ...]:
@@ -193,8 +194,3 @@ def spread_out(y: Floats, distance: float, limits: tuple[float, float]) -> Float
     moved = np.empty_like(spaced)
     moved[order] = np.clip(spaced, *limits)
     return moved
-
-
-def _numbers(columns: list[list[dict[str, str]]], name: str) -> Floats:
-    rows = [[float(row[name] or "nan") for row in column] for column in columns]
-    return np.array(rows, dtype=np.float64).reshape(len(columns), len(columns[0]) if columns else 0)

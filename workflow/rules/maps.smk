@@ -38,15 +38,17 @@ rule spectra:
         maps=each_scene("maps/{scene}_class.tif"),
         model=f"{RESULTS}/model.zarr",
     output:
-        table=report(
-            f"{RESULTS}/spectra/spectra.csv",
+        report(
+            expand(
+                f"{RESULTS}/spectra/spectra.{{kind}}", kind=["csv", "png", "pdf", "nc"]
+            ),
             caption="../report/spectra.rst",
             category="Spectra",
         ),
-        figure=report(
-            f"{RESULTS}/spectra/spectra.png",
-            caption="../report/spectra.rst",
-            category="Spectra",
+        expand(
+            f"{RESULTS}/spectra/spectra{{quantity}}.{{kind}}",
+            quantity=["", "_ratio", "_continuum_removed"],
+            kind=["sli", "hdr"],
         ),
     log:
         f"{RESULTS}/logs/spectra.log",
@@ -57,13 +59,48 @@ rule spectra:
     resources:
         mem_mb=memory(1000, 0.1),
         runtime=minutes(10, 10),
+    params:
+        settings=settings("spectra"),
     shell:
         "gibbsite spectra --cubes {input.cubes:q} --maps {input.maps:q} --model {input.model:q}"
-        ' --out-dir "$(dirname {output.table:q})" 2> {log:q}'
+        ' --settings {params.settings:q} --out-dir "$(dirname {output[0]:q})" 2> {log:q}'
+
+
+rule interpret:
+    input:
+        spectra=f"{RESULTS}/spectra/spectra.csv",
+        model=f"{RESULTS}/model.zarr",
+        cubes=each_scene("cubes/{scene}.zarr"),
+        maps=each_scene("maps/{scene}_class.tif"),
+        features=each_scene("features/{scene}.zarr"),
+        # Not named on the command line: the settings name them.
+        libraries=config["interpret"]["libraries"],
+    output:
+        report(
+            f"{RESULTS}/interpretation.json",
+            caption="../report/interpretation.rst",
+            category="Classes",
+        ),
+    log:
+        f"{RESULTS}/logs/interpret.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/interpret.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=memory(1000, 0.1),
+        runtime=minutes(10, 10),
+    params:
+        settings=settings("spectra", "interpret"),
+    shell:
+        "gibbsite interpret --spectra {input.spectra:q} --model {input.model:q} --cubes {input.cubes:q}"
+        " --maps {input.maps:q} --features {input.features:q} --settings {params.settings:q}"
+        " --out {output:q} 2> {log:q}"
 
 
 rule products:
     input:
+        interpretation=f"{RESULTS}/interpretation.json",
         class_map=f"{RESULTS}/maps/{{scene}}_class.tif",
         layers=expand(
             f"{RESULTS}/maps/{{{{scene}}}}_{{layer}}.tif",
@@ -116,7 +153,7 @@ rule products:
         ),
     shell:
         "gibbsite products --class-map {input.class_map:q} --model {input.model:q} --cube {input.cube:q}"
-        " {params.each_class} --settings {params.settings:q}"
+        " --interpretation {input.interpretation:q} {params.each_class} --settings {params.settings:q}"
         ' --out-dir "$(dirname {output.polygons:q})" 2> {log:q}'
 
 

@@ -37,10 +37,17 @@ rule report:
         maps=each_scene("maps/{scene}_class.tif"),
         probabilities=each_scene("maps/{scene}_probability.tif"),
         spectra=f"{RESULTS}/spectra/spectra.csv",
+        interpretation=f"{RESULTS}/interpretation.json",
         evaluation=[f"{RESULTS}/evaluation.json"] if SCORED_SCENES else [],
     output:
-        report(
+        page=report(
             f"{RESULTS}/report.html", caption="../report/report.rst", category="Report"
+        ),
+        figures=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{name}.png"],
+            caption="../report/figures.rst",
+            category="Figures",
         ),
     log:
         f"{RESULTS}/logs/report.log",
@@ -55,12 +62,22 @@ rule report:
         runtime=minutes(20, 5),
     params:
         settings=settings(
-            "seed", "ingest", "clean", "features", "labels", "fit", "select", "report"
+            "seed",
+            "ingest",
+            "clean",
+            "features",
+            "labels",
+            "fit",
+            "select",
+            "spectra",
+            "interpret",
+            "report",
         ),
         evaluation=optional(
             "--evaluation", f"{RESULTS}/evaluation.json" if SCORED_SCENES else ""
         ),
     shell:
         "gibbsite report --model {input.model:q} --chains {input.chains:q} --cubes {input.cubes:q}"
-        " --labels {input.labels:q} --maps {input.maps:q} --spectra {input.spectra:q} {params.evaluation}"
-        " --settings {params.settings:q} --out {output:q} 2> {log:q}"
+        " --labels {input.labels:q} --maps {input.maps:q} --spectra {input.spectra:q}"
+        " --interpretation {input.interpretation:q} {params.evaluation} --settings {params.settings:q}"
+        " --figures {output.figures:q} --out {output.page:q} 2> {log:q}"

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from gibbsite.errors import SettingsError
 from gibbsite.settings.cluster import Cluster
-from gibbsite.settings.results import Map, Products, Report
+from gibbsite.settings.results import Interpret, Map, Products, Report, Spectra
 from gibbsite.settings.sampler import Fit, Select
 from gibbsite.settings.scenes import Clean, Features, Ingest, Labels, Simulate
 from gibbsite.settings.section import Section
@@ -37,6 +37,8 @@ class Settings(Section):
     cluster: Cluster = Cluster()
     map: Map = Map()
     products: Products = Products()
+    spectra: Spectra = Spectra()
+    interpret: Interpret = Interpret()
     report: Report = Report()
 
 

@@ -4,6 +4,7 @@ import argparse
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,20 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite import raster, report, store
+from gibbsite import figures, interpretation, page_pixels, raster, report, store
 from gibbsite.errors import InputError
-from gibbsite.interactive import Trace
+from gibbsite.interactive import TRACED, Trace
+from gibbsite.pixel_spectra import Coder
 from gibbsite.products import scene_name
 from gibbsite.scene import open_cube
 from gibbsite.settings import Settings
-from gibbsite.spectra import positions_of, read_table
+from gibbsite.spectra import Classes, Floats, positions_of
+from gibbsite.spectra_files import read_table
 
 log = logging.getLogger(__name__)
 
 SCORES = {"mean_f1", "classes", "confusion", "truth_names", "predicted_names", "ari", "nmi", "n_pixels", "scored"}
 """What the page reads of an evaluation."""
 
-SHAPING = {"seed", "ingest", "clean", "features", "labels", "fit", "select"}
+SHAPING = {"seed", "ingest", "clean", "features", "labels", "fit", "select", "spectra", "interpret"}
 """Settings that shape the maps; the page tells them, to run it again."""
 
 
@@ -54,39 +57,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="labels of the same scenes, whose files the page names; left out: none",
     )
     parser.add_argument("--spectra", type=Path, required=True, help="spectra.csv of the spectra step")
+    parser.add_argument("--interpretation", type=Path, help="interpretation.json of the interpret step; left out: none")
     parser.add_argument("--evaluation", type=Path, help="scores of the evaluate step, when there are some")
+    parser.add_argument(
+        "--figures", type=Path, metavar="DIR", help="folder for the figures as PNG and PDF; left out: none"
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="report.html", help="the page to write")
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
-    """Write the page."""
+    """Write the page, and its figures when asked for."""
     if len(args.cubes) != len(args.maps):
         raise InputError(f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube")
     model = store.read(args.model, "model").attrs
     classes = model["classes"]
-    max_pixels = min(report.MAP_PIXELS, report.PAGE_PIXELS // len(args.maps))
     evaluation = _read_evaluation(args.evaluation) if args.evaluation else None
+    spectra = read_table(args.spectra, classes)
+    max_pixels = min(report.MAP_PIXELS, report.PAGE_PIXELS // len(args.maps))
+    scenes = list(map(partial(_read_scene, classes, max_pixels), args.cubes, args.maps))
+    coder, composite, scenes = _read_pixels(args.cubes, scenes, spectra.wavelength, settings.report.composite)
     files = _files_of_scenes(args.labels, evaluation)
-    scenes = [
-        replace(scene, files=(*scene.files, *files.get(scene.view.name, ())))
-        for scene in map(partial(_read_scene, classes, max_pixels), args.cubes, args.maps)
-    ]
+    scenes = [replace(scene, files=(*scene.files, *files.get(scene.view.name, ()))) for scene in scenes]
     chains = [store.read(path, "chain") for path in args.chains]
     facts = report.Facts(
         title=settings.report.title,
         classes=classes,
         scenes=scenes,
-        spectra=read_table(args.spectra, classes),
+        spectra=spectra,
+        interpretation=interpretation.read(args.interpretation, classes) if args.interpretation else [],
+        coder=coder,
+        composite=composite,
         traces=[_trace(chain) for chain in chains],
+        hyper=[_hyper(chain) for chain in chains],
         settings=settings.model_dump(mode="json", include=SHAPING),
         evaluation=evaluation if evaluation and evaluation["n_pixels"] else None,
         diagnostics=model["diagnostics"],
     )
-    store.write_text(args.out, report.render(facts))
+    page = report.render(facts)
+    with store.writing(args.figures) if args.figures else nullcontext() as folder:
+        if folder:
+            figures.write_run(folder, scenes, classes, facts.traces, facts.evaluation)
+        store.write_text(args.out, page)
     log.info("wrote %s", args.out)
 
 
-def _read_scene(classes: Sequence[Mapping[str, Any]], max_pixels: int, cube_path: Path, map_path: Path) -> report.Scene:
+def _read_scene(classes: Classes, max_pixels: int, cube_path: Path, map_path: Path) -> report.Scene:
     """The scene as the page shows it."""
     cube = open_cube(cube_path)
     code = raster.read_band(map_path)
@@ -105,6 +120,31 @@ def _read_scene(classes: Sequence[Mapping[str, Any]], max_pixels: int, cube_path
     return report.Scene(view, code.shape, n_pixels, provenance, files)
 
 
+def _read_pixels(
+    cubes: Sequence[Path], scenes: Sequence[report.Scene], wavelength: Floats, wanted: tuple[float, float, float]
+) -> tuple[Coder, list[float], list[report.Scene]]:
+    """The coder of the pixels' spectra, the wavelengths of the composite, and the scenes with both in their views."""
+    factor = report.spectra_factor([scene.view for scene in scenes])
+    middle = slice(factor // 2, None, factor)
+    shown, pictures, shades = [], [], [0.0, 0.0, 0.0]
+    for path, scene in zip(cubes, scenes, strict=True):
+        own = open_cube(path)["wavelength"].values
+        band = np.array([np.abs(own - value).argmin() for value in wavelength], np.intp)
+        view = scene.view
+        rows, cols = (axis[middle] if axis.size > factor // 2 else axis[:1] for axis in (view.rows, view.cols))
+        shown.append(page_pixels.Shown(path, rows, cols, band))
+        chosen = page_pixels.nearest_bands(own, band, wanted)
+        shades = own[chosen].tolist()
+        pictures.append(page_pixels.composite(path, view.rows, view.cols, chosen))
+    coder = page_pixels.coder_of(shown, wavelength)
+    codes = [page_pixels.encode(item, coder, wavelength) for item in shown]
+    views = [
+        replace(scene.view, composite=picture, spectra=code, spectra_factor=factor)
+        for scene, picture, code in zip(scenes, pictures, codes, strict=True)
+    ]
+    return coder, shades, [replace(scene, view=view) for scene, view in zip(scenes, views, strict=True)]
+
+
 def _files_of_scenes(labels: Sequence[Path], evaluation: Mapping[str, Any] | None) -> dict[str, list[dict[str, Any]]]:
     """Scene -> the files its labels and its truth were read from."""
     found: dict[str, list[dict[str, Any]]] = {}
@@ -117,9 +157,17 @@ def _files_of_scenes(labels: Sequence[Path], evaluation: Mapping[str, Any] | Non
 
 
 def _trace(chain: Any) -> Trace:
-    names = ("log_joint", "n_classes", "n_components")
-    values = {name: np.asarray(chain[f"trace_{name}"][:], dtype=np.float64) for name in names}
+    recorded = [name for name in TRACED if f"trace_{name}" in chain]
+    values = {name: np.asarray(chain[f"trace_{name}"][:], dtype=np.float64) for name in recorded}
     return Trace(chain=int(chain.attrs["chain"]), **values)
+
+
+def _hyper(chain: Any) -> dict[str, Any]:
+    """Number of the chain, and the hyper-parameters of its best sweep where it tells them."""
+    best = dict(chain["best"].attrs) if "best" in chain else {}
+    told = {name: best[name] for name in ("sweep", "kappa0", "degrees", "alpha", "gamma") if name in best}
+    spread = {"kappa1": 1.0 / best["spread"]} if best.get("spread") else {}
+    return {"chain": int(chain.attrs["chain"])} | told | spread
 
 
 def _read_evaluation(path: Path) -> dict[str, Any]:

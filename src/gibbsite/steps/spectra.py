@@ -1,27 +1,52 @@
-"""Class-mean spectra of all scenes, as a table and a figure.
+"""Class spectra of all scenes: mean, spread, quantiles and continuum removed, in I/F and ratioed to bland pixels.
 
-Only valid pixels and bands that are good in every scene count. Values are plain I/F: no correction of
-incidence or stripes.
+Only valid pixels and bands that are good in every scene count. I/F is that of the cube: no correction of incidence
+or stripes. A pixel is ratioed to the mean of the bland pixels in its own detector column.
 """
 
 import argparse
 import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from gibbsite import figures, raster, store
+from gibbsite import bland, figures, raster, spectra_files, store
 from gibbsite.errors import InputError
 from gibbsite.scene import open_cube
 from gibbsite.settings import Settings
-from gibbsite.spectra import ClassSums, finish, positions_of, sum_block, table_text
+from gibbsite.spectra import Classes, ClassSpectra, ClassSums, Floats, Sample, finish, positions_of
 
 log = logging.getLogger(__name__)
 
 BLOCK_BYTES = 16 * 2**20
 """Of reflectance per block, when the cube does not say how it is chunked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A cube, its class map, and the bands that count."""
+
+    cube: xr.Dataset
+    band: NDArray[np.intp]
+    """(n_bands) of the cube."""
+    wavelength: Floats
+    """(n_bands) µm."""
+    position: NDArray[np.intp]
+    """(y, x) of the class, from 1, 0 for none; invalid pixels have none."""
+
+
+class Line(NamedTuple):
+    """The valid pixels of a line."""
+
+    y: int
+    x: NDArray[np.intp]
+    spectrum: NDArray[np.float32]
+    """(n_pixels, n_bands)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,27 +63,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="class maps of the same scenes, in the same order",
     )
     parser.add_argument("--model", type=Path, required=True, help="model of the select step (its class names)")
-    parser.add_argument("--out-dir", type=Path, required=True, help="folder that receives spectra.csv and spectra.png")
+    parser.add_argument("--out-dir", type=Path, required=True, help="folder that receives spectra.* and spectra_*.sli")
 
 
-def run(args: argparse.Namespace, settings: Settings) -> None:  # noqa: ARG001 - every step has this shape
-    """Write spectra.csv and spectra.png."""
+def run(args: argparse.Namespace, settings: Settings) -> None:
+    """Write spectra.csv, spectra.nc, the spectral libraries and the figures."""
     if len(args.cubes) != len(args.maps):
         raise InputError(f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube")
     classes = store.read(args.model, "model").attrs["classes"]
     cubes = [open_cube(path) for path in args.cubes]
     wavelength, is_used = common_bands(cubes, args.cubes)
-    sums = None
-    for cube, cube_path, map_path in zip(cubes, args.cubes, args.maps, strict=True):
-        of_scene = sum_scene(cube, map_path, is_used, classes)
-        sums = of_scene if sums is None else sums + of_scene
-        log.info("%s: summed %d bands of %d lines", cube_path.stem, is_used.sum(), cube.sizes["y"])
-    assert sums is not None
-    spectra = finish(sums, wavelength)
+    band = np.flatnonzero(is_used)
+    scenes = [
+        Scene(cube, band, wavelength, read_positions(cube, path, classes))
+        for cube, path in zip(cubes, args.maps, strict=True)
+    ]
+    spectra = class_spectra(scenes, len(classes), settings)
     with store.writing_together(args.out_dir) as out:
-        store.write_text(out / "spectra.csv", table_text(spectra, classes))
-        figures.write_spectra(out / "spectra.png", spectra, classes)
-    log.info("wrote the mean spectra of %d classes to %s", len(classes), args.out_dir)
+        spectra_files.write_all(out, spectra, classes, settings.spectra.quantiles)
+        figures.write_spectra(out / "spectra", spectra, classes, settings.spectra.quantiles)
+    log.info("wrote the spectra of %d classes to %s", len(classes), args.out_dir)
+
+
+def class_spectra(scenes: list[Scene], n_classes: int, settings: Settings) -> ClassSpectra:
+    """The spectra of the classes, gathered line by line over all scenes."""
+    limits, shares = settings.spectra.wavelengths, settings.spectra.quantiles
+    wavelength = scenes[0].wavelength
+    size = sum(np.bincount(scene.position.ravel(), minlength=n_classes + 1)[1:] for scene in scenes)
+    gathered = [
+        (ClassSums.none(n_classes, len(wavelength)), Sample.of(np.asarray(size), len(wavelength))) for _ in range(2)
+    ]
+    for scene in scenes:
+        denominator = bland_spectra(scene, limits)
+        column = scene.cube["detector_column"].values
+        for line in lines(scene):
+            position = scene.position[line.y, line.x]
+            ratio = line.spectrum / denominator[column[line.y, line.x]]
+            for (sums, sample), values in zip(gathered, (line.spectrum, ratio), strict=True):
+                sums.add(values, position)
+                sample.add(values, position)
+        log.info("%s: gathered %d bands of %d lines", scene.cube.attrs["scene"], len(wavelength), len(column))
+    statistics = [
+        finish(sums, sample.quantiles(len(wavelength), shares), wavelength, limits) for sums, sample in gathered
+    ]
+    return ClassSpectra(wavelength, gathered[0][0].n, *statistics)
+
+
+def bland_spectra(scene: Scene, limits: tuple[float, float]) -> Floats:
+    """The bland spectrum (n_columns + 1, n_bands) of each detector column; the last, at -1, of unknown ones."""
+    column = scene.cube["detector_column"].values.astype(np.intp)
+    score = np.full(column.shape, np.nan)
+    for line in lines(scene):
+        score[line.y, line.x] = bland.blandness(scene.wavelength, line.spectrum, limits)
+    chosen = bland.choose(score, column)
+    sums = ClassSums.none(int(column.max(initial=-1)) + 2, len(scene.wavelength))
+    n_columns = len(sums.n) - 1
+    for line in lines(scene):
+        own = chosen[line.y, line.x]
+        sums.add(line.spectrum[own], column[line.y, line.x[own]] % (n_columns + 1) + 1)
+    return bland.denominators(sums.total, sums.n)
 
 
 def common_bands(cubes: list[xr.Dataset], paths: list[Path]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -79,24 +142,29 @@ def common_bands(cubes: list[xr.Dataset], paths: list[Path]) -> tuple[NDArray[np
     return first[is_used], is_used
 
 
-def sum_scene(
-    cube: xr.Dataset, map_path: Path, is_used: NDArray[np.bool_], classes: list[dict[str, object]]
-) -> ClassSums:
-    """Sums of one scene's classes over its valid pixels, read block of lines by block of lines."""
-    height, width, n_bands = cube["reflectance"].shape
-    sums = sum_block(np.zeros((0, int(is_used.sum()))), np.zeros(0, np.intp), len(classes))
+def read_positions(cube: xr.Dataset, map_path: Path, classes: Classes) -> NDArray[np.intp]:
+    """Class position (y, x) of each valid pixel, 0 for none."""
+    valid = cube["valid"].values
     with raster.open_raster(map_path) as class_map:
-        if class_map.shape != (height, width):
+        if class_map.shape != valid.shape:
             raise InputError(
                 f"{map_path}: found {class_map.height} × {class_map.width} pixels, the cube has "
-                f"{height} × {width}; give cubes and maps in the same order"
+                f"{valid.shape[0]} × {valid.shape[1]}; give cubes and maps in the same order"
             )
-        chunks = cube["reflectance"].encoding.get("chunks")
-        n_rows = chunks[0] if chunks else max(1, BLOCK_BYTES // (4 * width * n_bands))
-        for start in range(0, height, n_rows):
-            rows = slice(start, min(start + n_rows, height))
-            is_valid = cube["valid"][rows].values
-            code = raster.read_rows(class_map, rows.start, rows.stop)[is_valid]
-            spectrum = cube["reflectance"][rows].values[is_valid][:, is_used]
-            sums = sums + sum_block(spectrum, positions_of(code, classes, str(map_path)), len(classes))
-    return sums
+        code = raster.read_rows(class_map, 0, class_map.height)
+    return np.where(valid, positions_of(code, classes, str(map_path)), 0)
+
+
+def lines(scene: Scene) -> Iterator[Line]:
+    """The valid pixels of the scene, line by line; read in blocks of whole chunks."""
+    reflectance = scene.cube["reflectance"]
+    height, width, n_bands = reflectance.shape
+    chunks = reflectance.encoding.get("chunks")
+    n_lines = chunks[0] if chunks else max(1, BLOCK_BYTES // (4 * width * n_bands))
+    valid = scene.cube["valid"].values
+    for start in range(0, height, n_lines):
+        block = reflectance[start : start + n_lines].values
+        for offset, values in enumerate(block):
+            x = np.flatnonzero(valid[start + offset])
+            if x.size:
+                yield Line(start + offset, x, values[x][:, scene.band])

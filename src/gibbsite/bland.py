@@ -1,0 +1,77 @@
+"""Bland pixels: those whose spectra come nearest to a straight line. Spectra are ratioed to them.
+
+What a pixel shares with bland ones seen by the same detector column (air, column calibration, light) drops out
+of the ratio; what is left is its minerals. Each column has its own bland pixels, because each has its own error.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SHARE = 0.05
+"""The blandest share of a column's pixels."""
+LEAST_BLAND = 3
+"""At least so many of a column."""
+LEAST_PIXELS = 20
+"""A column with fewer valid pixels takes the bland pixels of the whole scene."""
+AIR = (1.94, 2.09)
+"""µm. Carbon dioxide absorbs here (McGuire et al. 2009, Planet. Space Sci. 57, 809-815): these bands do not judge."""
+CELL = 0.04
+"""µm. Bands are averaged over so much before they are judged, which keeps noise from deciding."""
+
+
+def blandness(wavelength: Floats, spectra: NDArray[np.floating], limits: tuple[float, float]) -> Floats:
+    """How far each spectrum (n_pixels, n_bands) is from a straight line within the limits (µm).
+
+    The root mean square of its deviation from the line of least squares, over its mean. NaN where that is not positive
+    or a whole stretch of 0.04 µm has no value. A spectrum's score does not depend on the others beside it.
+    """
+    used = (wavelength >= limits[0]) & (wavelength <= limits[1])
+    used = used & ~((wavelength > AIR[0]) & (wavelength < AIR[1])) if used.sum() > 8 else np.ones_like(used)
+    _, first, count = np.unique(np.floor(wavelength[used] / CELL), return_index=True, return_counts=True)
+    x = np.add.reduceat(wavelength[used], first) / count
+    is_finite = np.isfinite(spectra[:, used])
+    total = np.add.reduceat(np.where(is_finite, spectra[:, used], 0.0).astype(np.float64), first, axis=1)
+    n = np.add.reduceat(is_finite, first, axis=1, dtype=np.int64)
+    value = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
+    x = x - x.mean()
+    mean = value.sum(axis=1) / len(x)
+    slope = (value * x).sum(axis=1) / max(float(np.square(x).sum()), 1e-12)
+    rest = value - mean[:, None] - slope[:, None] * x
+    score = np.sqrt(np.square(rest).sum(axis=1) / len(x))
+    return np.divide(score, mean, out=np.full(len(mean), np.nan), where=mean > 0)
+
+
+def choose(score: Floats, column: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which pixels (y, x) are bland: the lowest scores of each detector column (y, x).
+
+    Pixels without a score (NaN) never are. Columns with too few pixels, and the pixels of unknown column
+    (-1) as one more, take part only when the scene has no larger column.
+    """
+    usable = np.isfinite(score)
+    pixel = np.flatnonzero(usable)
+    owner = column.ravel()[pixel]
+    order = np.lexsort((score.ravel()[pixel], owner))
+    _, start, count = np.unique(owner[order], return_index=True, return_counts=True)
+    if not count.size:
+        return usable
+    place = np.arange(pixel.size) - np.repeat(start, count)
+    wanted = np.maximum(np.ceil(SHARE * count), LEAST_BLAND)
+    wanted = np.where(count >= min(LEAST_PIXELS, count.max()), wanted, 0)
+    chosen = np.zeros(score.size, bool)
+    chosen[pixel[order[place < np.repeat(wanted, count)]]] = True
+    return chosen.reshape(score.shape)
+
+
+def denominators(total: Floats, n: NDArray[np.int64]) -> Floats:
+    """The bland spectrum (n_columns + 1, n_bands) of each column from sums over its bland pixels; the last of all.
+
+    `total` and `n` (n_columns + 1, n_bands): sums of the columns, the last row of pixels of unknown column. A column
+    without bland pixels has the scene's, and so have pixels of unknown column, who find theirs at -1.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        everywhere = total.sum(axis=0) / n.sum(axis=0)
+        own = np.where(n > 0, total / n, everywhere)
+    own[-1] = everywhere
+    return np.where(own > 0, own, np.nan)
