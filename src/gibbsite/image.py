@@ -98,7 +98,7 @@ def open_pixels(path: Path, layout: Layout) -> NDArray[Any]:
     return pixels.transpose(axes)
 
 
-def let_go(pixels: NDArray[Any]) -> None:
+def let_go(pixels: object) -> None:
     """Give back the memory of what was read of mapped pixels; they are read again when used again.
 
     Pages of a mapped file count as the process's own until someone else needs the memory.

@@ -156,7 +156,7 @@ def _blocks(product: Product) -> Iterator[slice]:
     step = _rows_per_chunk(product)
     for start in range(0, n_lines, step):
         yield slice(start, min(start + step, n_lines))
-        image.let_go(observation.pixels)
+        image.let_go(product.pixels)
 
 
 def _rows_per_chunk(product: Product) -> int:

@@ -163,9 +163,9 @@ def indicate(plane, start, known, first_rank, keys, step, components, anchor_ord
     """Draw the component of every pixel into `label`, -1 where the odds are not numbers; how many of these there are.
 
     A labelled pixel draws among its own class's components, and a pixel only among components whose anchor comes before
-    it in this sweep's random order (`tiles.Anchors` says why). The pixels are `start` and those after it of a plane laid
-    out by `lay_out`; known (n,) class index or -1; keys: of the draw and of the order; components as `Components.lanes`
-    gives them; anchor_order (n_components,).
+    it in this sweep's random order (`tiles.Anchors` says why). The pixels are `start` and those after it of a plane
+    that `lay_out` made; known (n,) class index or -1; keys: of the draw and of the order; components as
+    `Components.lanes` gives them; anchor_order (n_components,).
     """
     n_pixels, n_features = len(label), plane.shape[0]
     n_components = components[0][-1]
