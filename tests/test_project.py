@@ -186,7 +186,19 @@ SAMPLER = {
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
     *("pds", "envi", "image", "ddr", "wavelength", "observation", "ingest", "mars"),
-    *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
+    *(
+        "cleaned",
+        "feature_store",
+        "labels",
+        "shapes",
+        "truth",
+        "pixels",
+        "chain",
+        "checkpoint",
+        "model",
+        "classifier",
+        "progress",
+    ),
     *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}
