@@ -74,7 +74,12 @@ class Pool:
 
     async def _begin(self) -> None:
         self._watching = asyncio.ensure_future(self._watch())
-        await self._wait_for_workers(self._settings.min_workers)
+        try:
+            await self._wait_for_workers(self._settings.min_workers)
+        except BaseException:
+            # A block that was never entered is never left.
+            self._watching.cancel()
+            raise
 
     async def _end(self) -> None:
         for task in (self._watching, *self._arriving.values()):
