@@ -6,8 +6,9 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,12 +43,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, byte
     return run, files(run.chain)
 
 
-def start_fit(run: Run, out: Path, kept: Path, number: int = 1) -> subprocess.Popen[str]:
+def start_fit(
+    run: Run, out: Path, kept: Path, number: int = 1, settings: Mapping[str, Any] = SETTINGS
+) -> subprocess.Popen[str]:
     words = [str(word) for word in run.words("fit", run)]
     words[words.index("--out") + 1] = str(out)
     words[words.index("--chain") + 1] = str(number)
-    command = [str(BIN / "gibbsite"), *words, "--checkpoint", str(kept), "--settings", json.dumps(SETTINGS)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
+    command = [str(BIN / "gibbsite"), *words, "--checkpoint", str(kept), "--settings", json.dumps(settings)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
 
 
 def fit_with_kills(run: Run, out: Path, kept: Path, n_kills: int) -> tuple[int, str]:
@@ -99,6 +102,47 @@ def test_an_interrupted_fit_keeps_what_it_has(whole: tuple[Run, dict[str, bytes]
     assert not (tmp_path / "1.zarr").exists()
     assert gibbsite(*words, settings=SETTINGS) == 0
     assert files(tmp_path / "1.zarr") == expected
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_fit_leaves_a_checkpoint_and_no_worker(
+    whole: tuple[Run, dict[str, bytes]], tmp_path: Path, number: signal.Signals
+) -> None:
+    run, expected = whole
+    workers = {"kind": "local", "workers": 2, "threads": 1, "tile_pixels": 256, "min_workers": 2}
+    on_workers = SETTINGS | {"cluster": workers | {"checkpoint_seconds": 0.0}}
+    process = start_fit(run, tmp_path / "1.zarr", tmp_path / "kept.zarr", settings=on_workers)
+    while process.poll() is None and not (tmp_path / "kept.zarr").exists():
+        time.sleep(0.002)
+    assert len(members(process.pid)) >= 3, "the command and its two workers"
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 128 + number, said
+    assert "what there is of the chain is kept" in said
+    assert "Traceback" not in said
+    end = time.monotonic() + 10.0
+    while members(process.pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert members(process.pid) == [], "processes of the fit are left over"
+    process = start_fit(run, tmp_path / "1.zarr", tmp_path / "kept.zarr", settings=on_workers)
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == 0, said
+    assert "goes on from sweep" in said
+    assert files(tmp_path / "1.zarr") == expected
+
+
+def members(session: int) -> list[int]:
+    """Processes of a session, without those that have ended and only wait to be noticed."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
 
 
 def example(n_known: int = 1) -> tuple[Chain, Rules, Tile]:

@@ -1,54 +1,18 @@
-"""The same bytes on any cluster."""
+"""The same bytes on any cluster, whatever dies, hangs or joins."""
 
+import logging
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
 import pytest
 
-from gibbsite import cluster, sampling, start
+from dask_clusters import SWEEPS, Processes, assert_same, at, dask_processes, run_chain, wait_until
 from gibbsite.sampling import Chain
 from gibbsite.settings import Cluster
-from gibbsite.tiles import Tile
-from handmade_chains import clusters, prior, rules
-
-N_PIXELS = 3000
-
-
-class Reader:
-    """Reads parts of one table; travels to worker processes."""
-
-    def __init__(self) -> None:
-        self.pixels, label = clusters(N_PIXELS, 3, 4)
-        known = np.where(np.arange(N_PIXELS) % 9 == 0, np.minimum(label, 1), -1).astype(np.int16)
-        self.pixels = Tile(0, self.pixels.feature, known)
-
-    def __call__(self, first: int, stop: int) -> Tile:
-        return self.pixels.part(first, stop)
-
-
-def run_chain(settings: Cluster, sweeps: int = 8, watch: Callable[[int], None] = int) -> Chain:
-    read = Reader()
-    chosen = rules(N_PIXELS, n_known=2, birth_block=300, class_rule="reach", is_bound=False, split_every=2)
-    is_known = read.pixels.known >= 0
-    labelled = Tile(0, read.pixels.feature[is_known], read.pixels.known[is_known])
-    learnt = start.learn(labelled, chosen, prior(3), 3, 0.0)
-    with cluster.holding_tiles(read, N_PIXELS, settings) as reduce_tiles:
-        reads = (reduce_tiles, read)
-        state = start.first_state(learnt, chosen, prior(3), (12, 20), reads)
-        return sampling.sample(sampling.begin(state), chosen, (2, sweeps), reads, lambda chain: watch(chain.last.sweep))
-
-
-def assert_same(a: Chain, b: Chain) -> None:
-    assert a.trace == b.trace, "the trace depends on the cluster"
-    for one, other in ((a.best, b.best), (a.last, b.last)):
-        assert one.statistics.outer.tobytes() == other.statistics.outer.tobytes()
-        assert one.class_of.tobytes() == other.class_of.tobytes()
-        assert one.prior.scale.tobytes() == other.prior.scale.tobytes()
-        assert one.block_label.tobytes() == other.block_label.tobytes()
 
 
 @pytest.fixture(scope="module")
@@ -56,32 +20,147 @@ def reference() -> Chain:
     return run_chain(Cluster(kind="none", threads=1, tile_pixels=4194304))
 
 
-@pytest.mark.parametrize("tile_pixels", [256, 1000, 2999, 65536])
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("tile_pixels", "threads"), [(256, 2), (1000, 1), (2999, 2), (65536, 1)])
 def test_chain_does_not_depend_on_tile_size_or_threads(tile_pixels: int, threads: int, reference: Chain) -> None:
     assert_same(run_chain(Cluster(kind="none", threads=threads, tile_pixels=tile_pixels)), reference)
 
 
-def test_chain_is_the_same_on_the_embedded_dask_cluster(reference: Chain) -> None:
-    assert_same(run_chain(Cluster(kind="local", workers=1, threads=2, tile_pixels=700)), reference)
+def test_chain_is_the_same_on_the_embedded_dask_cluster(reference: Chain, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert_same(run_chain(Cluster(kind="local", workers=1, threads=2, tile_pixels=700)), reference)
+    assert "dashboard: http://" in caplog.text
+    assert threading.active_count() < 50, "threads of earlier clusters are left over"
 
 
 @pytest.mark.cluster
-def test_chain_is_the_same_on_worker_processes(reference: Chain) -> None:
-    assert_same(run_chain(Cluster(kind="local", workers=2, threads=1, tile_pixels=256)), reference)
+@pytest.mark.parametrize(
+    ("workers", "threads", "tile_pixels"), [(2, 1, 256), (2, 1, 1499), (4, 1, 256), (4, 1, 65536), (2, 2, 300)]
+)
+def test_chain_is_the_same_on_worker_processes(workers: int, threads: int, tile_pixels: int, reference: Chain) -> None:
+    settings = Cluster(kind="local", workers=workers, threads=threads, tile_pixels=tile_pixels, min_workers=workers)
+    assert_same(run_chain(settings), reference)
 
 
-@pytest.mark.cluster
-def test_chain_is_the_same_after_a_worker_was_killed(reference: Chain) -> None:
-    def kill_a_worker(sweep: int) -> None:
+def test_chain_is_the_same_after_a_worker_was_killed_and_another_joined(
+    reference: Chain, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with dask_processes(tmp_path, 2) as dask, caplog.at_level(logging.INFO):
+
+        def watch(sweep: int) -> None:
+            if sweep == 2:
+                dask.running[1].kill()
+                dask.running[1].wait()
+            if sweep == 6:
+                join(dask)
+
+        assert_same(run_chain(at(dask.address, min_workers=2), watch=watch), reference)
+    assert "was lost" in caplog.text
+    assert dealt(caplog) == [2, 1, 2]
+
+
+def dealt(caplog: pytest.LogCaptureFixture) -> list[int]:
+    """Workers that held the tiles, one number for each deal."""
+    lines = [record.getMessage() for record in caplog.records if "tile(s) on" in record.getMessage()]
+    return [int(line.split()[3]) for line in lines]
+
+
+def join(dask: Processes) -> None:
+    """Start one worker more, and give the client time to see it."""
+    from distributed import Client
+
+    dask.start_worker()
+    n_alive = sum(process.poll() is None for process in dask.running) - 1
+    with Client(dask.address, set_as_default=False) as client:
+        client.wait_for_workers(n_alive, timeout=60)
+    time.sleep(2.5)
+
+
+def kill_in(sweep_of_death: int) -> Callable[[Processes], Callable[[int], None]]:
+    def prepare(dask: Processes) -> Callable[[int], None]:
+        def watch(sweep: int) -> None:
+            if sweep == sweep_of_death:
+                dask.running[2].kill()
+
+        return watch
+
+    return prepare
+
+
+def hang_in_sweep_3(dask: Processes) -> Callable[[int], None]:
+    def watch(sweep: int) -> None:
         if sweep == 3:
-            children = _children(os.getpid())
-            assert children, "no worker process to kill"
-            os.kill(children[-1], signal.SIGKILL)
-            time.sleep(0.2)
+            dask.running[1].send_signal(signal.SIGSTOP)
+        if sweep == 7:
+            # It wakes up and sends what nobody waits for any more; then it is one of us again.
+            dask.running[1].send_signal(signal.SIGCONT)
+            time.sleep(3.0)
 
-    settings = Cluster(kind="local", workers=2, threads=1, tile_pixels=256)
-    assert_same(run_chain(settings, watch=kill_a_worker), reference)
+    return watch
+
+
+def retire_in_sweep_4(dask: Processes) -> Callable[[int], None]:
+    from distributed import Client
+
+    def watch(sweep: int) -> None:
+        if sweep == 4:
+            with Client(dask.address, set_as_default=False) as client:
+                client.retire_workers([min(client.scheduler_info(n_workers=-1)["workers"])])
+            wait_until(lambda: any(process.poll() is not None for process in dask.running))
+
+    return watch
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("prepare", "deals"),
+    [
+        pytest.param(kill_in(0), [2, 1], id="killed before sweep 1"),
+        pytest.param(kill_in(1), [2, 1], id="killed in sweep 2"),
+        pytest.param(kill_in(SWEEPS - 1), [2, 1], id="killed in the last sweep"),
+        pytest.param(hang_in_sweep_3, [2, 1, 2], id="hung past the time-out, and came back"),
+        pytest.param(retire_in_sweep_4, [2, 1], id="retired"),
+    ],
+)
+def test_chain_is_the_same_when_a_worker_is(
+    prepare: Callable[[Processes], Callable[[int], None]],
+    deals: list[int],
+    reference: Chain,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with dask_processes(tmp_path, 2) as dask, caplog.at_level(logging.INFO):
+        assert_same(run_chain(at(dask.address, min_workers=2), watch=prepare(dask)), reference)
+    assert dealt(caplog) == deals
+
+
+@pytest.mark.cluster
+def test_chain_is_the_same_though_workers_are_killed_every_few_seconds(
+    reference: Chain, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended, killed = threading.Event(), []
+
+    def kill_now_and_then() -> None:
+        while not ended.wait(2.0):
+            if workers := _children(os.getpid()):
+                killed.append(workers[len(killed) % len(workers)])
+                os.kill(killed[-1], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_now_and_then)
+
+    def watch(sweep: int) -> None:
+        if sweep == 0:
+            killer.start()
+        time.sleep(1.5)
+
+    settings = Cluster(kind="local", workers=2, threads=1, tile_pixels=256, min_workers=2, timeout_seconds=5.0)
+    try:
+        with caplog.at_level(logging.INFO):
+            assert_same(run_chain(settings, watch=watch), reference)
+    finally:
+        ended.set()
+        killer.join()
+    assert len(killed) >= 4
+    assert len(dealt(caplog)) > 4
 
 
 def _children(parent: int) -> list[int]:
@@ -101,6 +180,18 @@ def _children(parent: int) -> list[int]:
     return sorted(found)
 
 
-def test_tiles_cover_every_rank_once() -> None:
-    assert cluster.tile_ranges(10, 4) == [(0, 4), (4, 8), (8, 10)]
-    assert threading.active_count() < 50, "threads of earlier clusters are left over"
+@pytest.mark.cluster
+def test_chain_is_the_same_when_answers_are_added_in_a_tree(
+    reference: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # One root, and one reporter each: five workers in a line. The third one dies.
+    monkeypatch.setattr("gibbsite.cluster.ownership.reporters.__defaults__", (1,))
+    monkeypatch.setattr("gibbsite.cluster.ownership.roots.__defaults__", (1,))
+    with dask_processes(tmp_path, 5) as dask, caplog.at_level(logging.INFO):
+
+        def watch(sweep: int) -> None:
+            if sweep == 4:
+                dask.running[3].kill()
+
+        assert_same(run_chain(at(dask.address, min_workers=5), watch=watch), reference)
+    assert dealt(caplog) == [5, 4]

@@ -190,7 +190,7 @@ EDGES = {
     *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
     *("label_files", "labels", "drawings", "places", "shapes", "points", "rois", "class_raster", "raster_grid"),
     *("sources", "corrections", "quicklook", "cleaned", "feature_store", "truth", "pixels"),
-    *("chain", "checkpoint", "model", "classifier"),
+    *("chain", "checkpoint", "progress", "model", "classifier"),
     *("raster", "ground", "footprint", "polygons", "geopackage", "class_layers", "class_table", "attribute_table"),
     *("cog", "layers", "qml", "sld", "envi_classes", "stac", "qgis_project", "products"),
     *("figures", "interactive", "report"),

@@ -202,13 +202,12 @@ def cancel_one_worker(site: Site, running: subprocess.Popen[str]) -> list[Job]:
 
 
 def test_a_failed_fit_leaves_no_job(before_fit: Site) -> None:
-    before_fit.configure(JOBS, ENDLESS)
-    # Where checkpoints go there is a file: found out in the first sweep, when the workers are there.
-    (before_fit.folder / "results/checkpoints").write_text("in the way")
+    # No worker comes so soon: the fit gives up when its jobs wait or have just begun.
+    before_fit.configure(JOBS | {"start_seconds": 0.5}, ENDLESS)
     running = before_fit.start(CHAIN)
     assert running.wait(600) != 0
     log = (before_fit.folder / "results/logs/fit/1.log").read_text()
-    assert "cannot write" in log, before_fit.said()
+    assert "gibbsite: error:" in log, before_fit.said()
     assert "Slurm job(s)" in log, "the fit failed before it asked for workers"
     before_fit.slurm.wait_for(lambda jobs: not jobs, 60)
 

@@ -116,8 +116,9 @@ def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:
     _check_names([str(group.attrs["scene"]) for group, _ in opened], "scene", "give each scene once")
     _check_names(sorted(known), "class", "spell a class the same in all label files")
     return Pixels(
-        features=tuple(f for f, _ in pairs),
-        labels=tuple(n for _, n in pairs),
+        # Workers may run in another folder.
+        features=tuple(f.absolute() for f, _ in pairs),
+        labels=tuple(n.absolute() for _, n in pairs),
         known=tuple(sorted(known)),
         counts=tuple(group["feature"].shape[0] for group, _ in opened),
         n_features=opened[0][0]["feature"].shape[1],

@@ -37,10 +37,12 @@ rule fit:
         settings=settings("seed", "fit"),
         # Not an output: those of a failed job are deleted.
         checkpoint=f"{RESULTS}/checkpoints/{{chain}}.zarr",
+        # Nor this: times differ from run to run.
+        timings=f"{RESULTS}/benchmarks/fit/{{chain}}_sweeps.tsv",
     shell:
         "gibbsite fit --features {input.features:q} --labels {input.labels:q} --chain {wildcards.chain}"
         " --settings {params.settings:q} --settings {resources.sweeps_on:q} --checkpoint {params.checkpoint:q}"
-        " --out {output:q} 2> {log:q}"
+        " --timings {params.timings:q} --out {output:q} 2> {log:q}"
 
 
 rule select:

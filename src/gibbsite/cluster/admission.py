@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from gibbsite.cluster.calls import Connect, watched
+from gibbsite.errors import GibbsiteError
 
 SAME = ("gibbsite", "numpy", "numba", "llvmlite", "distributed", "cloudpickle")
 """Packages that decide what a worker computes, or whether it understands what it is told."""
@@ -15,20 +16,20 @@ REACH_SECONDS = 5.0
 """In which a worker answers the client directly, if it ever does."""
 
 
-async def reach(client: Any, workers: list[str]) -> Connect:
+async def reach(client: Any, worker: str) -> Connect:
     """How to speak to workers: directly or, where there is no way through the network, by the scheduler."""
     from distributed.actor import ProxyRPC
 
+    direct: Connect = client.rpc
     try:
-        await asyncio.wait_for(client.rpc(workers[0]).echo(), REACH_SECONDS)
+        await asyncio.wait_for(direct(worker).echo(), REACH_SECONDS)
     except (TimeoutError, OSError):
         return functools.partial(ProxyRPC, client.scheduler)
-    direct: Connect = client.rpc
     return direct
 
 
-async def check_versions(connect: Connect, worker: str, silence: float) -> str:
-    """What is wrong with a worker's versions, in words; empty when nothing is."""
+async def check_versions(connect: Connect, worker: str, silence: float) -> None:
+    """Refuse a worker that has other versions."""
     found = (await watched(connect, worker, silence, "versions", packages=list(SAME)))["packages"]
     python = "{}.{}".format(*sys.version_info)
     theirs = ".".join(str(found["python"]).split(".")[:2])
@@ -37,6 +38,7 @@ async def check_versions(connect: Connect, worker: str, silence: float) -> str:
         here = metadata.version(name)
         if found[name] != here:
             different.append(f"{name} {found[name] or 'missing'} instead of {here}")
-    if not different:
-        return ""
-    return f"worker {worker} has {', '.join(different)}; start workers from the environment this runs in"
+    if different:
+        raise GibbsiteError(
+            f"worker {worker} has {', '.join(different)}; start workers from the environment this runs in"
+        )

@@ -83,10 +83,10 @@ def _existing(settings: Cluster) -> Iterator[Any]:
     """Workers that somebody started, by the address of their scheduler."""
     from distributed import Client
 
-    address = scheduler_address(settings.address or "")
+    address, security = scheduler_address(settings.address or ""), _security(settings)
     _probe(address)
     try:
-        client = Client(address, security=_security(settings), timeout=CONNECT_SECONDS)
+        client = Client(address, security=security, timeout=CONNECT_SECONDS)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         # The reason stands behind what Dask made of it.
         why = error.__cause__ or error
@@ -210,6 +210,9 @@ def _security(settings: Cluster) -> Any:
     tls = settings.tls
     if tls.ca is None:
         return None
+    for name, path in tls:
+        if not os.path.isfile(path):
+            raise InputError(f"cluster.tls.{name}: no such file {path}")
     return Security(
         tls_ca_file=tls.ca,
         tls_client_cert=tls.cert,

@@ -38,16 +38,22 @@ class Pool:
         self._n_pixels = ranges[-1][1]
         self._n_features = read(0, 1).feature.shape[1]
         self._token = uuid.uuid4().hex
-        self._connect: Connect = client.rpc
+        self._connect: Connect | None = None
         self._present: dict[str, int] = {}
         """Threads of each worker that the scheduler knows."""
-        self._shunned: set[str] = set()
-        """Lost, though the scheduler may not have noticed, or refused."""
-        self._refused: set[str] = set()
+        self._arriving: dict[str, asyncio.Task[None]] = {}
+        """Workers that are being prepared, while sweeps go on."""
+        self._admitted: set[str] = set()
+        self._refused: dict[str, str] = {}
+        """Workers that may not take part, and why."""
+        self._lost: set[str] = set()
+        """Gone as far as we can tell, though the scheduler may not have noticed."""
         self._shares: Shares = {}
         self._n_deals = 0
-        self._warm: set[str] = set()
-        """Kinds of processors whose kernels are compiled."""
+        self._is_dealt = False
+        """Whether everybody holds its share of the last deal, as far as we know."""
+        self._compiled: dict[str, asyncio.Event] = {}
+        """Kinds of processors, and whether their kernels are compiled."""
         self._changed = asyncio.Event()
 
     # --- from the thread of the sampler
@@ -67,15 +73,19 @@ class Pool:
     # --- in the event loop of the client
 
     async def _begin(self) -> None:
-        await self._look()
-        await self._wait_for_workers(self._settings.min_workers)
-        self._connect = await admission.reach(self._client, sorted(self._present))
         self._watching = asyncio.ensure_future(self._watch())
+        try:
+            await self._wait_for_workers(self._settings.min_workers)
+        except BaseException:
+            # A block that was never entered is never left.
+            self._watching.cancel()
+            raise
 
     async def _end(self) -> None:
-        self._watching.cancel()
+        for task in (self._watching, *self._arriving.values()):
+            task.cancel()
         # Workers of an existing cluster live on, and should not keep our tiles; a second is enough for them to hear it.
-        calls = [ask(self._connect, one, 1.0, "leave", self._token) for one in self._shares]
+        calls = [self._ask(one, "leave") for one in self._shares]
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 1.0)
 
@@ -86,7 +96,8 @@ class Pool:
                 return await self._while_all_are_there(self._ask_roots(task))
             except Lost as lost:
                 log.warning("worker %s was lost (%s); its tiles move to the others", lost.address, lost.why)
-                self._shunned.add(lost.address)
+                self._lost.add(lost.address)
+                self._is_dealt = False
         raise GibbsiteError(
             f"workers were lost {MAX_LOSSES} times in a row; give them more memory or smaller tiles, and see their logs"
         )
@@ -116,37 +127,76 @@ class Pool:
 
     # --- who is there
 
-    async def _look(self) -> None:
-        present = dict(await self._client.scheduler.ncores())
-        if present != self._present:
-            self._present = present
-            self._changed.set()
-
     async def _watch(self) -> None:
-        """Keep an eye on who is there; a lost worker that answers again may come back."""
+        """Keep an eye on who is there: prepare those who come, and let lost ones that answer again come back."""
         while True:
-            await asyncio.sleep(WATCH_SECONDS)
             with suppress(OSError):
                 await self._look()
-            self._shunned &= set(self._present)
-            for one in sorted(self._shunned - self._refused):
+            for one in sorted(self._lost):
                 with suppress(OSError, TimeoutError):
-                    await asyncio.wait_for(self._connect(one).echo(), WATCH_SECONDS)
-                    self._shunned.discard(one)
+                    await asyncio.wait_for((self._connect or self._client.rpc)(one).echo(), WATCH_SECONDS)
+                    self._lost.discard(one)
+            await asyncio.sleep(WATCH_SECONDS if self._admitted else WATCH_SECONDS / 10)
+
+    async def _look(self) -> None:
+        present = dict(await self._client.scheduler.ncores())
+        is_new = present != self._present
+        self._present = present
+        self._admitted &= set(present)
+        self._lost &= set(present)
+        for one in set(present) - self._admitted - set(self._refused) - set(self._arriving):
+            self._arriving[one] = asyncio.ensure_future(self._admit(one))
+        if is_new:
+            self._changed.set()
+
+    async def _admit(self, one: str) -> None:
+        """Let a worker in if it runs what this process runs, and prepare it; sweeps do not wait for it."""
+        # Importing may keep a worker silent for long.
+        patience = self._settings.start_seconds
+        try:
+            if self._connect is None:
+                self._connect = await admission.reach(self._client, one)
+            await admission.check_versions(self._connect, one, patience)
+            kind = await run(self._connect, one, patience, move_in)
+            await self._prepare(one, kind)
+            self._admitted.add(one)
+        except Lost as lost:
+            log.info("worker %s came and went (%s)", one, lost.why)
+        except GibbsiteError as error:
+            self._refused[one] = str(error)
+            log.warning("%s; it is not used", error)
+        finally:
+            del self._arriving[one]
+
+    async def _prepare(self, one: str, kind: str) -> None:
+        """One of each kind of processor compiles, the others read what it wrote."""
+        compiled = self._compiled.get(kind)
+        if compiled is None:
+            compiled = self._compiled[kind] = asyncio.Event()
+        else:
+            await compiled.wait()
+        try:
+            assert self._connect is not None, "the worker could be spoken to"
+            patience = self._settings.start_seconds
+            await ask(self._connect, one, patience, "prepare", self._token, self._read.__module__)
+        finally:
+            compiled.set()
 
     async def _wait_for_workers(self, n_workers: int) -> None:
         deadline = asyncio.get_running_loop().time() + self._settings.start_seconds
         while len(self._members()) < n_workers:
+            if self._refused and not self._n_deals:
+                raise GibbsiteError(next(iter(self._refused.values())))
             if asyncio.get_running_loop().time() > deadline:
                 raise GibbsiteError(
                     f"{len(self._members())} of {n_workers} worker(s) there after {self._settings.start_seconds:g} s; "
                     "see the workers' logs, or raise cluster.start_seconds"
                 )
-            await asyncio.sleep(0.1)
-            await self._look()
+            await asyncio.sleep(0.05)
 
     def _members(self) -> dict[str, int]:
-        return {one: n for one, n in sorted(self._present.items()) if one not in self._shunned}
+        """Threads of each worker that can take part now."""
+        return {one: self._present[one] for one in sorted(self._admitted - self._lost)}
 
     # --- who holds what
 
@@ -154,29 +204,8 @@ class Pool:
         """Deal out the tiles when the set of workers is another one."""
         await self._wait_for_workers(1)
         members = self._members()
-        # More workers than tiles: the others stand by for a death.
-        if set(members) != set(self._shares):
-            await self._admit([one for one in members if one not in self._shares])
-            members = self._members()
+        if not self._is_dealt or set(members) != set(self._shares):
             await self._while_all_are_there(self._deal(members))
-
-    async def _admit(self, newcomers: list[str]) -> None:
-        """Let workers in that run what this process runs; at the start one that does not ends the run."""
-        silence = self._settings.timeout_seconds
-        checks = [admission.check_versions(self._connect, one, silence) for one in newcomers]
-        for one, problem in zip(newcomers, await asyncio.gather(*checks), strict=True):
-            if problem and not self._n_deals:
-                raise GibbsiteError(problem)
-            if problem:
-                log.warning("%s; it is not used", problem)
-                self._shunned.add(one)
-                self._refused.add(one)
-        let_in = [one for one in newcomers if one not in self._refused]
-        kinds = await asyncio.gather(*(run(self._connect, one, silence, move_in) for one in let_in))
-        # One of each kind of processor compiles, the others read what it wrote.
-        first = {kind: one for kind, one in zip(kinds, let_in, strict=True) if kind not in self._warm}
-        await asyncio.gather(*(self._ask(one, "warm") for one in first.values()))
-        self._warm |= set(first)
 
     async def _deal(self, members: dict[str, int]) -> None:
         """Tell every worker its tiles, and who reports to whom."""
@@ -193,8 +222,11 @@ class Pool:
         }
         await self._check_memory(told)
         self._n_deals += 1
+        self._is_dealt = False
+        # More workers than tiles: those without any stand by for a death.
         self._shares = shares
         await asyncio.gather(*(self._ask(one, "hold", self._read, share) for one, share in told.items()))
+        self._is_dealt = True
         log.info("%d tile(s) on %d worker(s)", len(self._ranges), len(members))
 
     async def _check_memory(self, told: dict[str, Share]) -> None:
@@ -205,4 +237,5 @@ class Pool:
             need.check(one, n_held, facts.get(one, {}).get("memory_limit") or 0)
 
     async def _ask(self, worker: str, function: str, *args: Any) -> Any:
+        assert self._connect is not None, "nobody was let in yet"
         return await ask(self._connect, worker, self._settings.timeout_seconds, function, self._token, *args)

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import importlib
 import operator
 import time
 from collections.abc import Callable, Iterable
@@ -102,8 +103,13 @@ class Resident:
         sums = await asyncio.gather(asyncio.to_thread(holder.tally, task), *asked)
         return functools.reduce(operator.add, sums)
 
-    async def warm(self) -> None:
-        """Fill the cache of compiled kernels."""
+    async def prepare(self, module: str) -> None:
+        """Import what reads tiles, and compile the kernels or read them from their cache; the worker stays awake."""
+        self._renew()
+        try:
+            await asyncio.to_thread(importlib.import_module, module)
+        except ImportError as error:
+            raise GibbsiteError(f"worker {self._worker.address} cannot import {module} ({error})") from None
         await asyncio.to_thread(warm)
 
     def _renew(self) -> None:

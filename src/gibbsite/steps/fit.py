@@ -2,20 +2,17 @@
 
 import argparse
 import logging
-import sys
-import time
 from pathlib import Path
-
-from tqdm import tqdm
 
 from gibbsite import chain, checkpoint, cluster, plan, sampling, start
 from gibbsite.checkpoint import Checkpoint
 from gibbsite.errors import InputError
-from gibbsite.gibbs import Info, ReadPixels, ReduceTiles
+from gibbsite.gibbs import ReadPixels, ReduceTiles
 from gibbsite.pixels import Pixels, open_pixels, pinned_reader
+from gibbsite.progress import Progress
 from gibbsite.sampling import Chain
 from gibbsite.settings import Fit, Settings
-from gibbsite.state import Rules, State
+from gibbsite.state import Rules
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", type=Path, nargs="+", required=True, help="label stores of the same scenes")
     parser.add_argument("--chain", type=int, required=True, help="number of the chain; each has its own random numbers")
     parser.add_argument("--checkpoint", type=Path, help="store that keeps the chain so far; left out: none")
+    parser.add_argument("--timings", type=Path, help="table of seconds per sweep to write; left out: none")
     parser.add_argument("--out", type=Path, required=True, help="chain store to write")
 
 
@@ -53,8 +51,11 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         else:
             checkpoint.check_pixels(begun.last, rules, reduce_tiles, args.checkpoint)
             log.info("chain %d goes on from sweep %d (%s)", args.chain, begun.last.sweep, args.checkpoint)
-        progress = Progress(args.chain, fit.sweeps, begun.last.sweep)
-        sampled = _sample(begun, rules, fit, reads, kept, progress)
+        progress = Progress(args.chain, fit.sweeps, begun.last.sweep, lambda: reduce_tiles.overhead)
+        try:
+            sampled = _sample(begun, rules, fit, reads, kept, progress)
+        finally:
+            progress.write(args.timings)
     chain.write_chain(args.out, sampled, kept.pins, **facts)
     kept.remove()
 
@@ -65,13 +66,13 @@ def _sample(
     fit: Fit,
     reads: tuple[ReduceTiles, ReadPixels],
     kept: Checkpoint,
-    progress: "Progress",
+    progress: Progress,
 ) -> Chain:
     """The whole chain; what there is of it is kept when it is interrupted."""
 
     def tell(so_far: Chain) -> None:
         kept.keep(so_far)
-        progress.tell(so_far.last, so_far.trace[-1])
+        progress.tell(so_far)
 
     try:
         return sampling.sample(begun, rules, plan.n_sweeps(fit), reads, tell)
@@ -93,37 +94,3 @@ def _learn(pixels: Pixels, rules: Rules, settings: Settings, prior: start.Prior)
         if not (labelled.known == index).any():
             raise InputError(f"class {name!r} has no training pixel; label usable pixels of it or leave it out")
     return start.learn(labelled, rules, prior, settings.fit.pre_sweeps, settings.fit.outlier_fraction)
-
-
-class Progress:
-    """A bar on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, number: int, sweeps: int, done: int) -> None:
-        self._number, self._sweeps = number, sweeps
-        self._bar = tqdm(
-            total=sweeps, initial=done, desc=f"chain {number}", unit="sweep", disable=None, file=sys.stderr
-        )
-        self._said = time.monotonic()
-
-    def tell(self, state: State, info: Info) -> None:
-        """Tell of one sweep."""
-        self._bar.update()
-        self._bar.set_postfix_str(f"{info.n_classes} classes, {info.n_components} components", refresh=False)
-        is_due = state.sweep in (1, self._sweeps) or time.monotonic() - self._said > 5.0
-        if self._bar.disable and is_due:
-            self._said = time.monotonic()
-            log.info(
-                "chain %d sweep %d/%d: log joint %.1f, %d classes, %d components, kappa0 %.4f, kappa1 %.4f",
-                self._number,
-                state.sweep,
-                self._sweeps,
-                info.log_joint,
-                info.n_classes,
-                info.n_components,
-                info.kappa0,
-                info.kappa1,
-            )
-
-    def close(self) -> None:
-        """End the bar."""
-        self._bar.close()
