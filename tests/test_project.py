@@ -186,6 +186,7 @@ EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
     *("pds", "envi", "geotiff", "tile", "bands", "image", "ddr", "wavelength", "volcano"),
     *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
+    *("inspection", "survey", "quicklook"),
     *("cleaned", "feature_store", "labels", "shapes", "truth", "pixels", "chain", "checkpoint", "model", "classifier"),
     *("raster", "ground", "polygons", "products", "qgis", "figures", "interactive", "report"),
 }
