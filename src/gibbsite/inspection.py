@@ -68,7 +68,8 @@ def describe(found: Inspection) -> str:
         ("place", _place(product)),
         ("values", _values(found)),
     ]
-    told = found.findings[:_MOST_TOLD]
+    # Folders are long, and the file was named by who asks.
+    told = [text.replace(f"{product.path.parent}/", "") for text in found.findings[:_MOST_TOLD]]
     rows += [("look at" if not number else "", text) for number, text in enumerate(told)]
     if len(found.findings) > len(told):
         rows.append(("", f"… and {len(found.findings) - len(told)} more"))
@@ -90,7 +91,8 @@ def spans(numbers: Iterable[int]) -> str:
 
 def _taken(product: Product) -> str:
     facts = product.facts
-    start = f", {str(facts['START_TIME'])[:19]}" if product.kind.has_spectra and "START_TIME" in facts else ""
+    start = str(facts.get("START_TIME", ""))[:19]
+    start = f", {start}" if product.kind.has_spectra and "T" in start else ""
     season = facts.get("SOLAR_LONGITUDE")
     season = season["value"] if isinstance(season, dict) else season
     binning = facts.get("PIXEL_AVERAGING_WIDTH")
@@ -103,7 +105,7 @@ def _taken(product: Product) -> str:
 def _wavelengths(product: Product, good: NDArray[np.bool_] | None) -> str:
     bands = product.wavelength
     if bands is None:
-        names = ", ".join(product.band_names[:6]) + (", …" if len(product.band_names) > 6 else "")
+        names = " | ".join(product.band_names[:4]) + (" | …" if len(product.band_names) > 4 else "")
         return f"none; bands: {names}" if names else "none"
     order = "rising" if (np.diff(bands) > 0).all() else "falling" if (np.diff(bands) < 0).all() else "in no order"
     text = f"{bands.min():.4f} to {bands.max():.4f} µm, {order} in the file, from: {product.wavelength_source}"
@@ -183,6 +185,8 @@ def _next_step(found: Inspection) -> str:
     product = found.product
     if not product.kind.has_spectra:
         return f"ingest does not take it: {product.kind.purpose}"
+    if found.survey is None or found.survey.is_empty:
+        return "ingest refuses it: see above"
     if product.wavelength is None:
         return "ingest needs wavelengths: give a list of one number per band as --wavelengths"
     if not found.n_valid:

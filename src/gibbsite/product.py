@@ -102,6 +102,8 @@ def _from_label(path: Path, label: pds.Label, doubts: list[str] | None) -> Produ
     """A product that its PDS3 label describes."""
     kind, shape = kind_of(label.product_id), pds.image_shape(label)
     file = _attempt(doubts, lambda: pds.image_file(label))
+    if file is None:
+        file = _attempt(doubts, lambda: pds.bare_image(label))
     if file and path.suffix.lower() == ".img" and path.name.lower() != file.path.name.lower():
         raise InputError(f"{label.path}: describes {file.path.name}, not {path.name}; give the label of that image")
     bands: wavelength.Wavelengths | None = None

@@ -72,8 +72,10 @@ def _draw_scene(product: Product, good: NDArray[np.bool_] | None) -> Figure:
 
 
 def _draw_planes(product: Product) -> Figure:
-    """The first bands, one picture each."""
-    bands = list(range(min(product.shape[2], _MOST_PLANES)))
+    """The first bands, or, without names, some from first to last, one picture each."""
+    n_bands = product.shape[2]
+    last = _MOST_PLANES - 1 if product.band_names else n_bands - 1
+    bands = np.unique(np.linspace(0, min(last, n_bands - 1), min(n_bands, _MOST_PLANES)).astype(int)).tolist()
     planes = _planes(product, bands)
     n_columns = min(4, len(bands))
     n_rows = -(-len(bands) // n_columns)
@@ -82,8 +84,8 @@ def _draw_planes(product: Product) -> Figure:
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for panel in axes[len(bands) :]:
         panel.set_axis_off()
-    for band, panel in zip(bands, axes, strict=False):
-        plane = planes[:, :, band]
+    for position, (band, panel) in enumerate(zip(bands, axes, strict=False)):
+        plane = planes[:, :, position]
         known = plane[np.isfinite(plane)]
         panel.set_title(product.band_names[band] if product.band_names else f"band {band}", fontsize=8)
         low, high = np.percentile(known, (1, 99)) if known.size else (0.0, 1.0)
@@ -95,34 +97,40 @@ def _draw_planes(product: Product) -> Figure:
 
 
 def _draw_columns(product: Product) -> Figure:
-    """A calibration record: every detector column, and some of them as curves."""
-    values = survey.read(product, slice(None)).astype(np.float64)
+    """A calibration record: every detector column and band, and some of them as curves."""
+    values = survey.read(product, slice(0, 1))[0].astype(np.float64)
     name = crism.parse_calibration(product.name)
+    is_wavelength = name is not None and name.kind == "WA"
+    known = np.flatnonzero(np.isfinite(values).any(axis=1))
+    if is_wavelength and known.size:
+        values = values - values[known[known.size // 2]]
     figure = Figure(figsize=(12.0, 4.6), dpi=110, layout="constrained")
     left, right = figure.subplots(1, 2)
-    first = values[0]
-    columns = np.flatnonzero(np.isfinite(first).any(axis=1))
-    chosen = columns[np.linspace(0, columns.size - 1, min(5, columns.size)).astype(int)] if columns.size else []
-    if name is not None and name.kind == "WA" and columns.size:
-        first = first - first[columns[columns.size // 2]]
-        left.set_title(f"{product.name}\nnm from the centre column (smile)")
-    else:
-        left.set_title(f"{product.name}\nfirst line, every column and band")
-    known = first[np.isfinite(first)]
-    low, high = np.percentile(known, (1, 99)) if known.size else (0.0, 1.0)
-    drawn = left.imshow(first.T, vmin=low, vmax=high, cmap="viridis", interpolation="nearest", aspect="auto")
+    what = "nm from the centre column (smile)" if is_wavelength else "transmission, every column and band"
+    left.set_title(f"{product.name}\n{what}")
+    finite = values[np.isfinite(values)]
+    low, high = np.percentile(finite, (1, 99)) if finite.size else (0.0, 1.0)
+    drawn = left.imshow(values.T, vmin=low, vmax=high, cmap="viridis", interpolation="nearest", aspect="auto")
     left.set_xlabel("Detector column")
     left.set_ylabel("Band")
     figure.colorbar(drawn, ax=left)
-    at = np.arange(product.shape[2]) if product.wavelength is None else product.wavelength
-    for column in chosen:
-        right.plot(at, values[0][column], linewidth=0.9, label=f"column {column}")
-    right.set_xlabel("Band" if product.wavelength is None else "Wavelength (µm)")
-    right.set_title("nm" if name is not None and name.kind == "WA" else "Transmission")
+    if is_wavelength:
+        for band in _spread(np.flatnonzero(np.isfinite(values).any(axis=0))):
+            right.plot(values[:, band], linewidth=1.0, label=f"band {band}")
+        right.set_xlabel("Detector column")
+    else:
+        at = np.arange(product.shape[2]) if product.wavelength is None else product.wavelength
+        for column in _spread(known):
+            right.plot(at, values[column], linewidth=0.9, label=f"column {column}")
+        right.set_xlabel("Band" if product.wavelength is None else "Wavelength (µm)")
     right.grid(visible=True)
-    if len(chosen):
-        right.legend(frameon=False, fontsize=8)
+    right.legend(frameon=False, fontsize=8)
     return figure
+
+
+def _spread(numbers: NDArray[np.int64]) -> list[int]:
+    """Five of the numbers, from first to last."""
+    return numbers[np.linspace(0, numbers.size - 1, min(5, numbers.size)).astype(int)].tolist()
 
 
 def _composite(wavelength: Floats, usable: NDArray[np.bool_]) -> list[int]:

@@ -12,6 +12,8 @@ Floats = NDArray[np.float64]
 
 _BLOCK_VALUES = 4 * 2**20
 """Values held at once."""
+_NO_NUMBER = 1e30
+"""No product measures as much."""
 _SAMPLE_LINES = 48
 """Lines, spread over the scene, that ranges and pictures are taken from."""
 
@@ -71,7 +73,8 @@ def read(product: Product, lines: slice) -> NDArray[np.float32]:
     """Values (line, sample, band) of some lines in the product's unit, NaN where there is no data."""
     assert product.pixels is not None
     stored = product.pixels[lines]
-    missing = ~np.isfinite(stored)
+    # Planes of a DDR that were never made hold 1e32.
+    missing = ~(np.abs(stored) < _NO_NUMBER)
     for value in product.fill:
         missing |= stored == value
     return np.where(missing, np.float32(np.nan), stored / np.float32(product.scale)).astype(np.float32)
