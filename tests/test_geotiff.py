@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+import rasterio.shutil
 
 from archive_files import write_envi
-from gibbsite import geotiff, scene
+from gibbsite import geotiff, raster, scene
 from gibbsite.errors import InputError
 from gibbsite.ingest import write_cube
 from gibbsite.observation import open_observation
@@ -20,8 +21,8 @@ def write_tiff(folder: Path, values: np.ndarray, **profile: object) -> Path:
     """A GeoTIFF of `values` (band, line, sample) in UTM."""
     path = folder / "cube.tif"
     layout = {"count": values.shape[0], "height": values.shape[1], "width": values.shape[2], "dtype": values.dtype.name}
-    with rasterio.open(path, "w", driver="GTiff", **layout, **PLACE, **profile) as raster:
-        raster.write(values)
+    with rasterio.open(path, "w", driver="GTiff", **layout, **PLACE, **profile) as opened:
+        opened.write(values)
     return path
 
 
@@ -32,13 +33,13 @@ def tagged(
     folder: Path, *, band: list[dict[str, str]] | None = None, names: list[str] | None = None, **tags: str
 ) -> Path:
     path = write_tiff(folder, VALUES)
-    with rasterio.open(path, "r+") as raster:
-        raster.update_tags(**tags)
+    with rasterio.open(path, "r+") as opened:
+        opened.update_tags(**tags)
         for number in range(3):
             if band is not None:
-                raster.update_tags(number + 1, **band[number])
+                opened.update_tags(number + 1, **band[number])
             if names is not None:
-                raster.set_band_description(number + 1, names[number])
+                opened.set_band_description(number + 1, names[number])
     return path
 
 
@@ -68,7 +69,7 @@ def test_band_numbers_are_not_taken_for_wavelengths(tmp_path: Path) -> None:
 
 def test_an_envi_cube_that_gdal_translated_keeps_its_wavelengths(tmp_path: Path) -> None:
     write_envi(tmp_path, "field", np.ones((3, 4, 2)), wavelength="{500.25, 600.5}", wavelength_units="Nanometers")
-    with rasterio.open(tmp_path / "field.img") as source:
+    with raster.open_raster(tmp_path / "field.img") as source:
         rasterio.shutil.copy(source, tmp_path / "field.tif", driver="GTiff")
     assert geotiff.read_tiff(tmp_path / "field.tif").wavelength == pytest.approx([0.50025, 0.6005])
 
@@ -94,8 +95,8 @@ def test_a_scaled_cube_with_bad_bands_becomes_a_cube_store(tmp_path: Path) -> No
     stored = np.random.default_rng(2).integers(500, 9000, (4, 6, 5)).astype(np.int16)
     stored[:, 2, 3] = -9999
     path = write_tiff(tmp_path, stored, nodata=-9999)
-    with rasterio.open(path, "r+") as raster:
-        raster.update_tags(wavelength="{900, 700, 800, 1000}", bbl="{1, 1, 0, 1}", reflectance_scale_factor="10000")
+    with rasterio.open(path, "r+") as opened:
+        opened.update_tags(wavelength="{900, 700, 800, 1000}", bbl="{1, 1, 0, 1}", reflectance_scale_factor="10000")
     write_cube(open_observation(path, None, None), tmp_path / "demo.zarr", Settings().ingest)
     cube = scene.open_cube(tmp_path / "demo.zarr")
     assert cube["wavelength"].values == pytest.approx([0.7, 0.8, 0.9, 1.0])
@@ -109,8 +110,8 @@ def test_a_scaled_cube_with_bad_bands_becomes_a_cube_store(tmp_path: Path) -> No
 
 def test_gdal_s_own_scale_and_offset_are_applied(tmp_path: Path) -> None:
     path = write_tiff(tmp_path, np.full((3, 4, 5), 20, np.int16))
-    with rasterio.open(path, "r+") as raster:
-        raster.scales, raster.offsets = (0.01, 0.02, 0.01), (0.0, 0.0, 0.1)
+    with rasterio.open(path, "r+") as opened:
+        opened.scales, opened.offsets = (0.01, 0.02, 0.01), (0.0, 0.0, 0.1)
     values = geotiff.read_tiff(path).pixels[1:3]
     assert values.shape == (2, 5, 3)
     assert values[0, 0] == pytest.approx([0.2, 0.4, 0.3])
