@@ -157,7 +157,7 @@ def _from_header(header_path: Path, label: pds.Label | None, doubts: list[str] |
         shape=shape,
         stored=f"{np.dtype(header.layout.dtype).name}, {header.layout.interleave}",
         pixels=None if path is None else image.open_pixels(path, header.layout),
-        fill=tuple({crism.FILL} if kind.is_crism else set()) + (() if ignored is None else (ignored,)),
+        fill=tuple(dict.fromkeys(([crism.FILL] if kind.is_crism else []) + ([] if ignored is None else [ignored]))),
         scale=envi.scale_factor(header),
         wavelength=bands,
         wavelength_source="header" if bands is not None else "",
