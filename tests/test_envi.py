@@ -128,3 +128,16 @@ def test_the_real_mtr3_header_gives_bands_grid_and_sphere(shared_data: Path) -> 
     assert envi.band_named(inside, "IR Sample") == 5
     with pytest.raises(InputError, match="no image beside it"):
         envi.image_file(header)
+
+
+@pytest.mark.parametrize(("zone", "side", "code"), [("11", "North", 32611), ("33", "South", 32733)])
+def test_utm_without_a_coordinate_system_string_is_taken_from_the_map_info(
+    tmp_path: Path, zone: str, side: str, code: int
+) -> None:
+    info = f"{{UTM, 1, 1, 500000, 4000000, 17, 17, {zone}, {side}, WGS-84, units=Meters}}"
+    wkt, transform = envi.map_grid(envi.read_header(write_envi(tmp_path, "aviris", LOPSIDED, map_info=info)))
+    assert CRS.from_wkt(wkt) == CRS.from_epsg(code)
+    assert transform == (17.0, 0.0, 5e5, 0.0, -17.0, 4e6)
+    other = info.replace("WGS-84", "North America 1927")
+    with pytest.raises(InputError, match="cannot make a coordinate system"):
+        envi.map_grid(envi.read_header(write_envi(tmp_path, "aviris", LOPSIDED, map_info=other)))

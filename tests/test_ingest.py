@@ -24,6 +24,7 @@ from archive_files import (
     write_trr3,
     write_wa,
 )
+from command_line import gibbsite
 from gibbsite import ingest as ingesting
 from gibbsite import scene
 from gibbsite.errors import InputError
@@ -413,3 +414,19 @@ def test_the_smile_of_the_real_record_reaches_the_cube(shared_data: Path, tmp_pa
     assert (np.diff(known[:, :-1], axis=1) > 0).all()
     smile = (known.max(axis=0) - known.min(axis=0))[:-1] * 1000
     assert 5 < np.median(smile) < 20, "CRISM.md: about 10 nm over L"
+
+
+def test_the_garbage_of_the_real_l_cube_never_reaches_a_feature(shared_data: Path, tmp_path: Path) -> None:
+    label = shared_data / "crism/trr3/frt0001458f_01_if156l_trr3.lbl"
+    cube = ingest_cube(label, out=tmp_path / "real.zarr")
+    assert np.nanmax(np.abs(cube["reflectance"].values)) <= 1.5
+    # All bands, also those beyond 3.9 µm where the garbage of ±47,000 lies.
+    wide = '{"features": {"wavelengths": [1.0, 4.0], "n_features": 5}}'
+    assert gibbsite("basis", tmp_path / "real.zarr", "--settings", wide, "--out", tmp_path / "basis.zarr") == 0
+    made = ("--basis", tmp_path / "basis.zarr", "--out", tmp_path / "features.zarr")
+    assert gibbsite("features", tmp_path / "real.zarr", "--settings", wide, *made) == 0
+    basis, features = zarr.open_group(tmp_path / "basis.zarr"), zarr.open_group(tmp_path / "features.zarr")
+    assert np.abs(basis["mean"][...]).max() < 1.5
+    assert basis["wavelength"][...].max() < 3.926
+    assert features["feature"].shape == (900, 5)
+    assert features.attrs["clipped_share"] < 0.001

@@ -20,7 +20,8 @@ from gibbsite.errors import GibbsiteError
 
 STEPS = {
     "simulate": "write a simulated CRISM observation with known truth, in archive formats",
-    "ingest": "turn archive files (TRR3, MTR3, ENVI) into a cube store",
+    "inspect": "tell what a file is and what looks wrong with it; draw a quick look",
+    "ingest": "turn archive files (TRR3, TER3, MTR3, MRDR, ENVI, GeoTIFF) into a cube store",
     "basis": "learn, from all scenes, the basis that turns spectra into features",
     "features": "turn a cube's spectra into a few whitened fixed-point features",
     "labels": "burn label polygons or a class raster into the scene; choose training pixels",
@@ -160,7 +161,7 @@ def _end_late(alarm: int, parsed: argparse.Namespace) -> None:
     (number,) = os.read(alarm, 1)
     time.sleep(GRACE)
     out = parsed.out_dir if "out_dir" in parsed else parsed.out
-    for part in [*out.glob(".*.part"), *out.parent.glob(".*.part")]:
+    for part in [*out.glob(".*.part"), *out.parent.glob(".*.part")] if out is not None else []:
         if part.name.endswith(f".{os.getpid()}.part"):
             shutil.rmtree(part) if part.is_dir() else part.unlink()
     os._exit(_fail(INTERRUPTED, 128 + number, debug=False))

@@ -12,7 +12,7 @@ from gibbsite import crism, image, pds
 from gibbsite.errors import InputError
 from gibbsite.scene import Grid, GroundPoint
 
-_INCIDENCE_AREOID, _LATITUDE, _LONGITUDE, _INCIDENCE_SURFACE = 0, 3, 4, 5
+_INCIDENCE_AREOID, LATITUDE, LONGITUDE, _INCIDENCE_SURFACE = 0, 3, 4, 5
 """Indices of the bands used, in the fixed order of DDR products."""
 _LATTICE = 10
 """Ground points along each side: they follow the bow of an off-nadir scan and fit in a GeoTIFF header."""
@@ -41,11 +41,11 @@ class Geometry:
 
     def latitude(self, lines: slice) -> NDArray[np.float64]:
         """Degrees north, NaN unknown."""
-        return _within(self.planes[lines, :, _LATITUDE], -90, 90)
+        return _within(self.planes[lines, :, LATITUDE], -90, 90)
 
     def longitude(self, lines: slice) -> NDArray[np.float64]:
         """Degrees east, NaN unknown."""
-        return _near(_within(self.planes[lines, :, _LONGITUDE], -360, 360), self.centre_longitude)
+        return _near(_within(self.planes[lines, :, LONGITUDE], -360, 360), self.centre_longitude)
 
 
 def read_geometry(given: Path, name: crism.ProductName, shape: tuple[int, int]) -> Geometry:
@@ -95,7 +95,7 @@ def _centre_longitude(planes: NDArray[Any], path: Path) -> float:
     """A longitude from the line nearest the middle that has any."""
     height = planes.shape[0]
     for row in sorted(range(height), key=lambda line: abs(line - height // 2)):
-        known = _within(planes[row, :, _LONGITUDE], -360, 360)
+        known = _within(planes[row, :, LONGITUDE], -360, 360)
         known = known[np.isfinite(known)]
         if known.size:
             return float(known[known.size // 2])

@@ -113,15 +113,15 @@ def band_names(header: Header) -> tuple[str, ...]:
 def map_grid(header: Header) -> tuple[str, Transform] | None:
     """CRS (WKT) and transform of a map-projected image; None for an image that is not on a map.
 
-    The CRS is that of the `coordinate system string` alone: each MTR3 has its own Mars sphere there, and
-    `projection info` is read by others as a local system without a planet.
+    The CRS is that of the `coordinate system string`: each MTR3 has its own Mars sphere there, and `projection info`
+    is read by others as a local system without a planet. Without it, UTM on WGS-84 is taken from `map info`.
     """
     info = [part.strip() for part in header.fields.get("map info", "").split(",")]
     if len(info) < 7 or info[0].lower() == "arbitrary":
         return None
     text = header.fields.get("coordinate system string", "")
     try:
-        crs = CRS.from_wkt(text)
+        crs = CRS.from_wkt(text) if text else _named_system(info)
     except CRSError:
         crs = CRS()
     if not (crs.is_projected or crs.is_geographic):
@@ -131,6 +131,14 @@ def map_grid(header: Header) -> tuple[str, Transform] | None:
             "expected WKT of a map projection (PROJCS or GEOGCS)"
         )
     return crs.to_wkt(), _transform(header, info)
+
+
+def _named_system(info: list[str]) -> CRS:
+    """The system that `map info` alone names beyond doubt: UTM on WGS-84, as AVIRIS headers have it."""
+    is_utm = info[0].lower() == "utm" and len(info) >= 10 and info[9].lower().replace("-", " ") == "wgs 84"
+    if not is_utm or not info[7].isdecimal() or info[8].lower() not in ("north", "south"):
+        raise CRSError("no coordinate system string")
+    return CRS.from_epsg((32600 if info[8].lower() == "north" else 32700) + int(info[7]))
 
 
 def _transform(header: Header, info: list[str]) -> Transform:

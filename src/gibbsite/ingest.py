@@ -113,6 +113,20 @@ def judge_bands(
     return good
 
 
+def count_valid(product: Product, good: NDArray[np.bool_], settings: Ingest) -> int:
+    """Pixels fit for use, with these good bands (in file order)."""
+    order = np.arange(product.shape[2])
+    blocks = (read_reflectance(product, lines, order, settings) for lines in _blocks(product))
+    return sum(int(np.count_nonzero(_is_valid(reflectance, good, settings))) for reflectance in blocks)
+
+
+def _is_valid(reflectance: NDArray[np.float32], good: NDArray[np.bool_], settings: Ingest) -> NDArray[np.bool_]:
+    """Whether each pixel (line, sample) has enough of its good bands."""
+    n_missing = np.count_nonzero(np.isnan(reflectance) & good, axis=2)
+    is_valid: NDArray[np.bool_] = n_missing <= settings.max_bad_bands * np.count_nonzero(good)
+    return is_valid
+
+
 def _misfit(product: Product, band: NDArray[np.bool_], lost: float, settings: Ingest) -> InputError:
     """The error that names the range in which most values of the bands lie, those of the middle of the scene."""
     blocks = list(_blocks(product))
@@ -202,8 +216,7 @@ def _write_block(
     """Valid pixels of the block that is then in the store; `bands` is (order, good in that order)."""
     order, good = bands
     reflectance = read_reflectance(product, lines, order, settings)
-    n_missing = np.count_nonzero(np.isnan(reflectance) & good, axis=2)
-    valid = n_missing <= settings.max_bad_bands * np.count_nonzero(good)
+    valid = _is_valid(reflectance, good, settings)
     group["reflectance"][lines] = reflectance
     group["valid"][lines] = valid
     if product.column is not None:

@@ -95,7 +95,8 @@ def check_sphere(crs: CRS, what: str) -> None:
 def check_axes(system: object, what: str, must_be_mars: bool) -> None:
     """Nothing, when the coordinate system counts east and north, and is of Mars if it must be; else an InputError."""
     if must_be_mars:
-        coordinate_system(system, what)
+        # On a flattened Mars too: GeoTIFFs forget that IAU_2015:49911 counts west, but keep its flattening.
+        _own_degrees(coordinate_system(system, what))
         return
     crs = CRS.from_user_input(system)
     if any(axis.direction == "west" for axis in crs.axis_info):

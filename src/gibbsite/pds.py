@@ -133,6 +133,18 @@ def image_file(label: Label) -> ImageFile:
     return ImageFile(path=path, layout=layout, n_rows=n_rows, rows_offset=rows_offset)
 
 
+def bare_image(label: Label) -> ImageFile | None:
+    """The label's image without the table behind it, to look at in a file that ends too soon; None when it is cut off.
+
+    Only to tell what is there: nothing that is trusted may come from it.
+    """
+    name, offset = _pointer(label)
+    path = image.find(label.path.parent, name)
+    layout = Layout(*image_shape(label), dtype="<f4", interleave=interleave(label), offset=offset)
+    is_whole = path is not None and path.is_file() and path.stat().st_size >= layout.end
+    return ImageFile(path, layout, 0, 0) if path is not None and is_whole else None
+
+
 def fill_values(label: Label) -> tuple[float, ...]:
     """What stands where there is no data: CRISM's 65535, which its labels do not name, and what the label names."""
     named = label.file["IMAGE"].get("MISSING_CONSTANT")

@@ -102,6 +102,8 @@ def _from_label(path: Path, label: pds.Label, doubts: list[str] | None) -> Produ
     """A product that its PDS3 label describes."""
     kind, shape = kind_of(label.product_id), pds.image_shape(label)
     file = _attempt(doubts, lambda: pds.image_file(label))
+    if file is None:
+        file = _attempt(doubts, lambda: pds.bare_image(label))
     if file and path.suffix.lower() == ".img" and path.name.lower() != file.path.name.lower():
         raise InputError(f"{label.path}: describes {file.path.name}, not {path.name}; give the label of that image")
     bands: wavelength.Wavelengths | None = None
@@ -155,7 +157,7 @@ def _from_header(header_path: Path, label: pds.Label | None, doubts: list[str] |
         shape=shape,
         stored=f"{np.dtype(header.layout.dtype).name}, {header.layout.interleave}",
         pixels=None if path is None else image.open_pixels(path, header.layout),
-        fill=tuple({crism.FILL} if kind.is_crism else set()) + (() if ignored is None else (ignored,)),
+        fill=tuple(dict.fromkeys(([crism.FILL] if kind.is_crism else []) + ([] if ignored is None else [ignored]))),
         scale=envi.scale_factor(header),
         wavelength=bands,
         wavelength_source="header" if bands is not None else "",

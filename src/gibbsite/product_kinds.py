@@ -17,8 +17,8 @@ _HOLDS = {
 _SPACE = {
     "TRR": "in sensor space",
     "DDR": "in sensor space",
-    "TER": "in sensor space, both sensors joined, air and light corrected",
-    "MTR": "on a map, both sensors joined, air and light corrected",
+    "TER": "in sensor space",
+    "MTR": "on a map",
 }
 _CALIBRATION = {
     "WA": "wavelength of every detector pixel",
@@ -85,9 +85,12 @@ def _targeted(name: crism.ProductName) -> Kind:
     quantity = _HOLDS[name.activity] if name.activity in ("IF", "RA") and name.kind != "DDR" else ""
     product = f"CRISM {name.kind}{name.version} of {name.observation}_{name.counter}"
     holds = _HOLDS.get(name.activity, f"type {name.activity}")
+    sensor = "both sensors" if name.sensor == "J" else f"sensor {name.sensor}"
+    if quantity and name.kind in ("TER", "MTR"):
+        holds += " with air and light corrected"
     purpose = _PURPOSE.get(name.kind, _PURPOSE.get(name.activity, "gibbsite makes maps from spectra (_IF)"))
     return Kind(
-        holds=f"{product}: {holds}, {_SPACE[name.kind]}, sensor {name.sensor}",
+        holds=f"{product}: {holds}, {_SPACE[name.kind]}, {sensor}",
         quantity=quantity,
         sensor=name.sensor,
         is_crism=True,

@@ -1,109 +1,185 @@
-"""A scene before and after cleaning, at a glance: a composite of three bands, and the spectra of a few pixels."""
+"""A picture of a product at first sight: the scene in three bands and its spectra, or its planes, or its columns."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from gibbsite import store
-from gibbsite.cleaned import Block, CleanedScene
+from gibbsite import crism, store, survey
+from gibbsite.errors import InputError
+from gibbsite.inspection import Inspection
+from gibbsite.product import Product
 
-Floats = NDArray[np.float32]
+_LOOK = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.edgecolor": "#8a8f98",
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "grid.color": "#e4e7ec",
+}
+_MOST_PIXELS = 700
+"""On the longer side of a picture."""
+_MOST_PLANES = 12
+_COMPOSITES = ((2.53, 1.51, 1.08), (0.71, 0.60, 0.53))
+"""µm shown as red, green, blue: the usual ones of the infrared and of the visible."""
 
-COMPOSITE = (2.53, 1.51, 1.08)
-"""µm shown as red, green and blue: the usual infrared composite of CRISM."""
-MOST_PIXELS = 320
-"""Lines and samples of a composite."""
-N_SPECTRA = 3
+Floats = NDArray[np.floating[Any]]
 
 
-class Glimpse(NamedTuple):
-    """What a quick look shows of some lines."""
-
-    composite: Floats
-    """(line, sample, 3), thinned."""
-    spectra: list[tuple[int, Floats]]
-    """Pixel number and spectrum of chosen pixels."""
-
-
-class QuickLook:
-    """Gathers what is shown while the blocks of a scene pass by; `write` draws it."""
-
-    def __init__(self, scene: CleanedScene) -> None:
-        self.scene = scene
-        valid = scene.source.valid
-        self.every = max(1, -(-max(valid.shape) // MOST_PIXELS))
-        usable = np.flatnonzero(valid)
-        self.chosen = usable[[(2 * k + 1) * len(usable) // (2 * N_SPECTRA) for k in range(N_SPECTRA)]]
-        self.after: list[Glimpse] = []
-
-    def of_block(self, block: Block) -> Glimpse:
-        """What is shown of a cleaned block."""
-        return self._glimpse(block.first, block.lines, self.scene.wavelength)
-
-    def write(self, path: Path) -> None:
-        """Draw before and after."""
-        source = self.scene.source
-        band = self.scene.corrections.band[self.scene.corrections.kept]
-        n_lines = source.valid.shape[0]
-        before = [
-            self._glimpse(
-                start,
-                source.read(slice(start, min(start + source.chunk_lines, n_lines)), band),
-                source.wavelength[band],
-            )
-            for start in range(0, n_lines, source.chunk_lines)
-        ]
-        figure = Figure(figsize=(9.6, 6.4), layout="constrained")
-        axes = figure.subplots(2, 2)
-        for row, (name, found) in enumerate((("before", before), ("after", self.after))):
-            self._draw(axes[row], name, found)
-        figure.suptitle(f"{source.name}: cleaning", fontsize=11)
+def write(path: Path, found: Inspection) -> None:
+    """Draw the inspected product and write it as PNG."""
+    product = found.product
+    if product.pixels is None:
+        raise InputError(f"{product.path}: no image that can be trusted, so no quick look; leave --out out")
+    with mpl.rc_context(_LOOK):
+        if product.kind.is_crism and product.shape[0] <= 3 and crism.parse_calibration(product.name):
+            figure = _draw_columns(product)
+        elif product.wavelength is not None and product.kind.has_spectra:
+            figure = _draw_scene(product, found.good)
+        else:
+            figure = _draw_planes(product)
         with store.writing(path) as part:
-            # No software version or date inside: same scene, same bytes.
-            figure.savefig(part, format="png", dpi=100, metadata={"Software": None})
-
-    def _draw(self, axes: Any, name: str, found: list[Glimpse]) -> None:
-        image = np.concatenate([glimpse.composite for glimpse in found])
-        axes[0].imshow(_stretched(image), interpolation="nearest")
-        axes[0].set_title(f"{name}: {', '.join(f'{shown:.2f}' for shown in COMPOSITE)} µm", fontsize=9)
-        axes[0].set_axis_off()
-        wavelength = self.scene.wavelength
-        step = np.diff(wavelength)
-        gap = np.flatnonzero(step > 3 * np.median(step)) + 1 if step.size else np.zeros(0, np.intp)
-        for pixel, spectrum in (chosen for glimpse in found for chosen in glimpse.spectra):
-            line, sample = divmod(pixel, self.scene.source.valid.shape[1])
-            axes[1].plot(
-                np.insert(wavelength, gap, np.nan), np.insert(spectrum, gap, np.nan), linewidth=0.8,
-                label=f"line {line}, sample {sample}",
-            )  # fmt: skip
-        axes[1].set_title(f"{name}: spectra", fontsize=9)
-        axes[1].set_xlabel("wavelength, µm", fontsize=8)
-        axes[1].set_ylabel("I/F" if name == "before" else "cleaned", fontsize=8)
-        axes[1].tick_params(labelsize=7)
-        if axes[1].lines:
-            axes[1].legend(fontsize=7)
-
-    def _glimpse(self, first: int, lines: Floats, wavelength: NDArray[np.float64]) -> Glimpse:
-        shown = [int(np.abs(wavelength - wanted).argmin()) for wanted in COMPOSITE]
-        start = -first % self.every
-        thinned = lines[start :: self.every, :, :: self.every][:, shown].transpose(0, 2, 1)
-        width = lines.shape[2]
-        spectra = [
-            (int(pixel), lines[pixel // width - first, :, pixel % width].copy())
-            for pixel in self.chosen
-            if first <= pixel // width < first + len(lines)
-        ]
-        return Glimpse(np.ascontiguousarray(thinned), spectra)
+            FigureCanvasAgg(figure).print_png(str(part), metadata={"Software": None})
 
 
-def _stretched(image: Floats) -> Floats:
-    """(line, sample, 3) from 0 to 1: 2 % of the values of each band are cut at either end; black without data."""
-    usable = np.isfinite(image).all(axis=2)
-    shown = np.zeros(image.shape, np.float32)
-    if usable.any():
-        low, high = np.percentile(image[usable], [2, 98], axis=0)
-        shown[usable] = np.clip((image[usable] - low) / np.maximum(high - low, 1e-6), 0, 1)
-    return shown
+def _draw_scene(product: Product, good: NDArray[np.bool_] | None) -> Figure:
+    """A composite of three bands beside the spread of the spectra."""
+    assert product.wavelength is not None
+    usable = np.ones(product.shape[2], dtype=bool) if good is None else good
+    bands = _composite(product.wavelength, usable)
+    picture = np.stack([_stretched(plane) for plane in np.moveaxis(_planes(product, bands), 2, 0)], axis=2)
+    figure = Figure(figsize=(12.0, 5.0), dpi=110, layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.2))
+    left.imshow(np.nan_to_num(picture, nan=1.0), interpolation="nearest", extent=_extent(product))
+    left.set_title(f"{product.name}\n" + " / ".join(f"{product.wavelength[band]:.3f}" for band in bands) + " µm")
+    spectra = np.where(usable, survey.sample_spectra(product), np.nan)
+    order = np.argsort(product.wavelength)
+    at, spectra = _open_gaps(product.wavelength[order], spectra[np.isfinite(spectra).any(axis=1)][:, order])
+    if spectra.size:
+        low, middle, high = _quantiles(spectra, (5, 50, 95))
+        right.fill_between(at, low, high, color="#c9d3e3", linewidth=0, label="5 to 95 % of the pixels")
+        right.plot(at, middle, color="#1d3f72", linewidth=1.1, label="median")
+        right.legend(frameon=False)
+    right.set_title(f"{product.kind.quantity} of {np.count_nonzero(usable)} good bands")
+    right.set_xlabel("Wavelength (µm)")
+    right.grid(visible=True)
+    return figure
+
+
+def _draw_planes(product: Product) -> Figure:
+    """The first bands, or, without names, some from first to last, one picture each."""
+    n_bands = product.shape[2]
+    last = _MOST_PLANES - 1 if product.band_names else n_bands - 1
+    bands = np.unique(np.linspace(0, min(last, n_bands - 1), min(n_bands, _MOST_PLANES)).astype(int)).tolist()
+    planes = _planes(product, bands)
+    n_columns = min(4, len(bands))
+    n_rows = -(-len(bands) // n_columns)
+    figure = Figure(figsize=(3.3 * max(2, n_columns), 0.6 + 2.4 * n_rows), dpi=100, layout="constrained")
+    figure.suptitle(f"{product.name}: {len(bands)} of {product.shape[2]} bands", fontsize=10)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for panel in axes[len(bands) :]:
+        panel.set_axis_off()
+    for position, (band, panel) in enumerate(zip(bands, axes, strict=False)):
+        plane = planes[:, :, position]
+        known = plane[np.isfinite(plane)]
+        panel.set_title(product.band_names[band] if product.band_names else f"band {band}", fontsize=8)
+        low, high = np.percentile(known, (1, 99)) if known.size else (0.0, 1.0)
+        drawn = panel.imshow(
+            plane, vmin=low, vmax=high, cmap="viridis", interpolation="nearest", extent=_extent(product), aspect="auto"
+        )
+        figure.colorbar(drawn, ax=panel)
+    return figure
+
+
+def _draw_columns(product: Product) -> Figure:
+    """A calibration record: every detector column and band, and some of them as curves."""
+    values = survey.read(product, slice(0, 1))[0].astype(np.float64)
+    name = crism.parse_calibration(product.name)
+    is_wavelength = name is not None and name.kind == "WA"
+    known = np.flatnonzero(np.isfinite(values).any(axis=1))
+    if is_wavelength and known.size:
+        values = values - values[known[known.size // 2]]
+    figure = Figure(figsize=(12.0, 4.6), dpi=110, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    what = "nm from the centre column (smile)" if is_wavelength else "transmission, every column and band"
+    left.set_title(f"{product.name}\n{what}")
+    finite = values[np.isfinite(values)]
+    low, high = np.percentile(finite, (1, 99)) if finite.size else (0.0, 1.0)
+    drawn = left.imshow(values.T, vmin=low, vmax=high, cmap="viridis", interpolation="nearest", aspect="auto")
+    left.set_xlabel("Detector column")
+    left.set_ylabel("Band")
+    figure.colorbar(drawn, ax=left)
+    if is_wavelength:
+        for band in _spread(np.flatnonzero(np.isfinite(values).any(axis=0))):
+            right.plot(values[:, band], linewidth=1.0, label=f"band {band}")
+        right.set_xlabel("Detector column")
+    else:
+        at = np.arange(product.shape[2]) if product.wavelength is None else product.wavelength
+        for column in _spread(known):
+            right.plot(at, values[column], linewidth=0.9, label=f"column {column}")
+        right.set_xlabel("Band" if product.wavelength is None else "Wavelength (µm)")
+    right.grid(visible=True)
+    right.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _spread(numbers: NDArray[np.int64]) -> list[int]:
+    """Five of the numbers, from first to last."""
+    return numbers[np.linspace(0, numbers.size - 1, min(5, numbers.size)).astype(int)].tolist()
+
+
+def _composite(wavelength: Floats, usable: NDArray[np.bool_]) -> list[int]:
+    """Three usable bands for red, green and blue."""
+    bands = np.flatnonzero(usable)
+    bands = bands if bands.size else np.arange(wavelength.size)
+    for wanted in _COMPOSITES:
+        near = [bands[np.abs(wavelength[bands] - value).argmin()] for value in wanted]
+        if all(abs(wavelength[band] - value) < 0.05 for band, value in zip(near, wanted, strict=True)):
+            return [int(band) for band in near]
+    order = bands[np.argsort(wavelength[bands])]
+    return [int(order[int(share * (order.size - 1))]) for share in (0.85, 0.5, 0.15)]
+
+
+def _planes(product: Product, bands: list[int]) -> Floats:
+    """Some bands (line, sample, band) of every nth line and sample."""
+    step = max(1, -(-max(product.shape[:2]) // _MOST_PIXELS))
+    rows = [
+        survey.read(product, slice(line, line + 1))[:, ::step][:, :, bands] for line in range(0, product.shape[0], step)
+    ]
+    return np.concatenate(rows)
+
+
+def _extent(product: Product) -> tuple[float, float, float, float]:
+    return (-0.5, product.shape[1] - 0.5, product.shape[0] - 0.5, -0.5)
+
+
+def _stretched(plane: Floats) -> Floats:
+    """The plane from 0 to 1, its outer 2 % cut."""
+    known = plane[np.isfinite(plane)]
+    if not known.size:
+        return np.full(plane.shape, np.nan)
+    low, high = np.percentile(known, (2, 98))
+    return np.clip((plane - low) / max(high - low, 1e-9), 0.0, 1.0)
+
+
+def _quantiles(spectra: Floats, shares: tuple[float, ...]) -> Floats:
+    """(share, band) Percentiles of the values there are; NaN in bands without any."""
+    found = np.full((len(shares), spectra.shape[1]), np.nan)
+    some = np.isfinite(spectra).any(axis=0)
+    found[:, some] = np.nanpercentile(spectra[:, some], shares, axis=0)
+    return found
+
+
+def _open_gaps(wavelength: Floats, spectra: Floats) -> tuple[Floats, Floats]:
+    """Wavelengths and spectra with a NaN inside each wide gap, so that no line bridges it."""
+    steps = np.diff(wavelength)
+    wide = np.flatnonzero(steps > 4 * np.median(steps)) + 1 if steps.size else np.array([], dtype=int)
+    return (
+        np.insert(wavelength, wide, (wavelength[wide - 1] + wavelength[wide]) / 2),
+        np.insert(spectra.astype(np.float64), wide, np.nan, axis=1),
+    )

@@ -11,7 +11,7 @@ from gibbsite import feature_store, features
 from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.feature_store import FeatureBlock, Written
 from gibbsite.features import FIXED_CLIP, Basis
-from gibbsite.quicklook import Glimpse, QuickLook
+from gibbsite.before_after import Glimpse, QuickLook
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)

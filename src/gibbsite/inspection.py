@@ -1,0 +1,207 @@
+"""What a file is, in one screen of text: kind, size, wavelengths, place, values, and what looks wrong."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyproj
+from numpy.typing import NDArray
+
+from gibbsite import ingest, mars, survey
+from gibbsite.ddr import LATITUDE, LONGITUDE
+from gibbsite.errors import InputError
+from gibbsite.product import Product, open_product
+from gibbsite.settings import Ingest
+from gibbsite.survey import Survey
+
+_MOST_TOLD = 8
+"""Findings told in full; the rest are counted."""
+_WIDTH = 13
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """A product and what was found out about it."""
+
+    product: Product
+    """As its files tell."""
+    survey: Survey | None
+    """Of its pixels; None when there is no trustworthy image."""
+    good: NDArray[np.bool_] | None
+    """(band) fit for use, by the rules of `ingest`; None for what it does not take."""
+    n_valid: int
+    """Pixels fit for use, or, in what `ingest` does not take, with any value."""
+    findings: tuple[str, ...]
+    """What the user should look at."""
+
+
+def inspect(given: Path, settings: Ingest) -> Inspection:
+    """The inspection of the product that a file belongs to; an InputError only when nothing can be said about it."""
+    doubts: list[str] = []
+    product = open_product(given, doubts)
+    if product.pixels is None:
+        return Inspection(product, None, None, 0, tuple(doubts))
+    found = survey.take(product, settings.valid_range)
+    good, n_valid = None, found.n_seen
+    if product.kind.has_spectra and product.wavelength is not None:
+        try:
+            good = ingest.find_good_bands(product, settings)
+            n_valid = ingest.count_valid(product, good, settings)
+        except InputError as error:
+            doubts.append(str(error))
+            n_valid = 0
+    findings = [*doubts, *product.remarks, *_oddities(product, found, good)]
+    return Inspection(product, found, good, n_valid, tuple(findings))
+
+
+def describe(found: Inspection) -> str:
+    """The inspection as text."""
+    product = found.product
+    lines, samples, bands = product.shape
+    rows = [
+        ("what", product.kind.holds),
+        ("product", _taken(product)),
+        ("files", ", ".join(f"{path.name} ({_bytes(path)})" for path in product.files)),
+        ("size", f"{lines} lines × {samples} samples × {bands} bands, {product.stored}"),
+        ("wavelengths", _wavelengths(product, found.good)),
+        ("place", _place(product)),
+        ("values", _values(found)),
+    ]
+    # Folders are long, and the file was named by who asks.
+    told = [text.replace(f"{product.path.parent}/", "") for text in found.findings[:_MOST_TOLD]]
+    rows += [("look at" if not number else "", text) for number, text in enumerate(told)]
+    if len(found.findings) > len(told):
+        rows.append(("", f"… and {len(found.findings) - len(told)} more"))
+    rows.append(("next", _next_step(found)))
+    return "\n".join(f"{key:<{_WIDTH}}{text}" for key, text in rows if text)
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Whole numbers as ranges: 0-2, 63."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = int(number)
+        else:
+            parts.append([int(number), int(number)])
+    told = [f"{low}-{high}" if low < high else f"{low}" for low, high in parts]
+    return ", ".join(told[:6]) + (f" and {len(told) - 6} ranges more" if len(told) > 6 else "")
+
+
+def _taken(product: Product) -> str:
+    facts = product.facts
+    start = str(facts.get("START_TIME", ""))[:19]
+    start = f", {start}" if product.kind.has_spectra and "T" in start else ""
+    season = facts.get("SOLAR_LONGITUDE")
+    season = season["value"] if isinstance(season, dict) else season
+    binning = facts.get("PIXEL_AVERAGING_WIDTH")
+    words = [product.name + start]
+    words += [f"Ls {season:.1f}°"] if isinstance(season, int | float) else []
+    words += [f"{binning}× binned"] if isinstance(binning, int) else []
+    return ", ".join(words)
+
+
+def _wavelengths(product: Product, good: NDArray[np.bool_] | None) -> str:
+    bands = product.wavelength
+    if bands is None:
+        names = " | ".join(product.band_names[:4]) + (" | …" if len(product.band_names) > 4 else "")
+        return f"none; bands: {names}" if names else "none"
+    order = "rising" if (np.diff(bands) > 0).all() else "falling" if (np.diff(bands) < 0).all() else "in no order"
+    text = f"{bands.min():.4f} to {bands.max():.4f} µm, {order} in the file, from: {product.wavelength_source}"
+    return text if good is None else f"{text}; {np.count_nonzero(good)} of {bands.size} bands good"
+
+
+def _place(product: Product) -> str:
+    grid = product.grid
+    if product.kind.sensor and product.shape[2] > LONGITUDE and (product.parts and product.parts.kind == "DDR"):
+        return _backplanes(product)
+    if grid.crs is None or grid.transform is None:
+        return f"{len(grid.ground_points)} ground points" if grid.ground_points else "no coordinates in the file"
+    crs, (a, _, c, _, e, f) = pyproj.CRS.from_wkt(grid.crs), grid.transform
+    assert crs.ellipsoid is not None
+    text = f"{crs.name}, radius {crs.ellipsoid.semi_major_metre / 1e3:.3f} km, pixels {abs(a):g} × {abs(e):g}"
+    try:
+        x, y = np.array([c, c + a * grid.width]), np.array([f, f + e * grid.height])
+        longitude, latitude = mars.to_planetocentric(x, y, mars.coordinate_system(crs, "the map"))
+    except InputError:
+        return f"{text}, from ({c:g}, {f:g})"
+    return f"{text}, {_degrees(longitude)} E, {_degrees(latitude)} N"
+
+
+def _backplanes(product: Product) -> str:
+    if product.pixels is None:
+        return ""
+    planes = survey.read(product, slice(None))
+    return f"every pixel: {_degrees(planes[:, :, LONGITUDE])} E, {_degrees(planes[:, :, LATITUDE])} N"
+
+
+def _degrees(values: NDArray[np.floating]) -> str:
+    return f"{np.nanmin(values):.4f}° to {np.nanmax(values):.4f}°" if np.isfinite(values).any() else "nowhere"
+
+
+def _values(found: Inspection) -> str:
+    product = found.product
+    if found.survey is None:
+        return "no image that can be trusted"
+    share = 100.0 * found.n_valid / (product.shape[0] * product.shape[1])
+    text = f"{share:.1f} % of the pixels {'valid' if product.kind.has_spectra else 'have values'}"
+    sample = survey.sample_spectra(product)
+    sample = sample if found.good is None else sample[:, found.good]
+    sample = sample[np.isfinite(sample)]
+    if sample.size and product.kind.quantity:
+        low, high = np.percentile(sample, (1, 99))
+        text += f"; {product.kind.quantity} {low:.4g} to {high:.4g} (1st to 99th percentile)"
+    return text + (f"; fill {', '.join(f'{value:g}' for value in product.fill)}" if product.fill else "")
+
+
+def _oddities(product: Product, found: Survey, good: NDArray[np.bool_] | None) -> list[str]:
+    """Sentences about fill, garbage and wavelengths."""
+    told = []
+    if found.is_empty:
+        return ["every pixel is fill: there is nothing in this image"]
+    empty = np.flatnonzero(found.n_measured == 0)
+    if empty.size:
+        told.append(f"fill only in bands {spans(empty)}")
+    if product.shape[0] > 1:
+        for what, places in (("samples", found.empty_samples), ("lines", found.empty_lines)):
+            told += [f"fill only in {what} {spans(places)}"] if places.size else []
+    if product.kind.has_spectra:
+        garbage = np.flatnonzero(found.n_outside > 0.05 * np.maximum(found.n_measured, 1))
+        if 0 < garbage.size < product.shape[2] / 2:
+            low, high = np.nanmin(found.lowest[garbage]), np.nanmax(found.highest[garbage])
+            told.append(f"garbage in bands {spans(garbage)}: values from {low:.4g} to {high:.4g}")
+        n_wild = int(found.n_outside.sum() - found.n_outside[garbage].sum())
+        told += [f"{n_wild} values elsewhere are out of ingest.valid_range"] if n_wild else []
+    bands = product.wavelength
+    if bands is not None and np.unique(bands).size < bands.size:
+        told.append("two bands have the same wavelength")
+    listed = np.flatnonzero(~product.listed_good)
+    told += [f"listed as bad: bands {spans(listed)}"] if listed.size and good is not None else []
+    return told
+
+
+def _next_step(found: Inspection) -> str:
+    product = found.product
+    if not product.kind.has_spectra:
+        return f"ingest does not take it: {product.kind.purpose}"
+    if found.survey is None or found.survey.is_empty:
+        return "ingest refuses it: see above"
+    if product.wavelength is None:
+        return "ingest needs wavelengths: give a list of one number per band as --wavelengths"
+    if not found.n_valid:
+        return "ingest refuses it: see above"
+    name = product.parts
+    companions = ""
+    if name is not None and name.kind in ("TRR", "TER"):
+        companions = " --ddr DDR" + (" --wavelengths WA" if product.wavelength_source == "nominal" else "")
+    return f"gibbsite ingest {product.path.name}{companions} --out cubes/SCENE.zarr"
+
+
+def _bytes(path: Path) -> str:
+    size = float(path.stat().st_size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError("unreachable")
