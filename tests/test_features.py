@@ -421,11 +421,11 @@ def test_auto_keeps_the_components_that_are_more_signal_than_noise(method):
 
 
 def test_noise_needs_neighbours():
+    spectra = flat()
+    within = features.fences(spectra)
+    learnt = features.Learnt(features.band_sums(spectra, within), features.no_sums(14), within, np.arange(14.0))
     with pytest.raises(InputError, match="found 0 pairs of neighbouring usable pixels"):
-        spectra = flat()
-        within = features.fences(spectra)
-        sums = features.band_sums(spectra, within)
-        features.fit_basis(features.Learnt(sums, features.no_sums(14), within, np.arange(14.0)), "auto")
+        features.fit_basis(learnt, "auto")
 
 
 def test_neighbours_are_of_one_line():
