@@ -95,7 +95,7 @@ def peak_megabytes(folder: Path, height: int, width: int) -> int:
 
 def main() -> None:
     """Print the table's row."""
-    height, width = (int(word) for word in (*sys.argv[1:3], "4000", "5000")[:2])
+    height, width = (int(word) for word in sys.argv[1:3] or ("4000", "5000"))
     place = Path(sys.argv[3]) if len(sys.argv) > 3 else None
     for lines, samples in ((64, 64), (height, width)):
         folder = Path(tempfile.mkdtemp(dir=place))

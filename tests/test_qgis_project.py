@@ -50,7 +50,7 @@ def test_every_layer_is_named_relatively_and_is_there(tmp_path: Path) -> None:
     assert str(tmp_path) not in (folder / "gibbsite.qgs").read_text()
     in_tree = [str(node.get("id")) for node in root.iter("layer-tree-layer")]
     assert in_tree == [str(layer.findtext("id")) for layer in root.iter("maplayer")]
-    assert in_tree[:3] == ["s_polygons", "s_class", "s_probability"]
+    assert in_tree[:3] == ["gibbsite_s_polygons", "gibbsite_s_class", "gibbsite_s_probability"]
 
 
 def python_of_qgis() -> str:
@@ -92,13 +92,13 @@ def test_qgis_opens_everything_with_names_and_colours(tmp_path: Path, kind: str)
     for name, layer in found["layers"].items():
         assert (layer["is_valid"], layer["error"]) == (True, ""), name
         assert "+R=33" in layer["crs"], "on Mars"
-    for name in ("s_class", "s_polygons"):
+    for name in ("gibbsite_s_class", "gibbsite_s_polygons"):
         assert found["layers"][name]["classes"] == expected
         assert found["layers"][name]["alone"] == expected, "a layer opened by itself has its style too"
-    assert found["layers"]["s_probability"]["range"] == [0.0, 1.0]
-    assert found["layers"]["s_probability"]["alone"] == ["singlebandpseudocolor", 0.0, 1.0]
-    assert found["shown"] == ["s_class"]
-    assert found["order"][:2] == ["s_polygons", "s_class"]
+    assert found["layers"]["gibbsite_s_probability"]["range"] == [0.0, 1.0]
+    assert found["layers"]["gibbsite_s_probability"]["alone"] == ["singlebandpseudocolor", 0.0, 1.0]
+    assert found["shown"] == ["gibbsite_s_class"]
+    assert found["order"][:2] == ["gibbsite_s_polygons", "gibbsite_s_class"]
     assert found["ellipsoid"].startswith("PARAMETER:339")
 
 
@@ -106,7 +106,7 @@ def test_qgis_opens_everything_with_names_and_colours(tmp_path: Path, kind: str)
 def test_qgis_paints_the_class_colours_where_the_classes_are(tmp_path: Path) -> None:
     folder = products(tmp_path, "map")
     found = seen(folder / "gibbsite.qgs", tmp_path / "picture.png")
-    assert found["layers"]["s_class"]["extent"] == [4211.0, -1250077.0 - 60 * 18, 4211.0 + 47 * 18, -1250077.0]
+    assert found["layers"]["gibbsite_s_class"]["extent"] == [4211.0, -1250077.0 - 60 * 18, 4211.0 + 47 * 18, -1250077.0]
     picture = np.asarray(Image.open(tmp_path / "picture.png").convert("RGB"))
     # The map is in the left part, its legend in the right; patches of all classes are larger than a legend's.
     chart = picture[:, : int(picture.shape[1] * 113 / 190)]

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import rasterio
 import rasterio.shutil
+from rasterio.crs import CRS
 from rasterio.errors import NotGeoreferencedWarning
 from rasterio.io import MemoryFile
 
-from gibbsite import store
-from gibbsite.raster import TILE, open_raster
+from gibbsite import ground, store
+from gibbsite.raster import TILE, control_points, open_raster, read_grid
 
 CACHE_BYTES = 64 * 2**20
 """Of GDAL: by default it would take a share of the machine's memory."""
@@ -35,8 +36,9 @@ def write(source: Path, path: Path, overviews: str, tags: Mapping[str, str]) -> 
             with rasterio.open(source) as drawn, rasterio.open(tagged.name, "r+") as view:
                 view.update_tags(**tags)
                 if drawn.gcps[0]:
-                    # As text in the virtual copy they were rounded.
-                    view.gcps = drawn.gcps
+                    grid = read_grid(source)
+                    # Set anew in any case: as text in the virtual copy they were rounded.
+                    view.gcps = control_points(ground.control_points(grid)), CRS.from_wkt(ground.coordinates(grid)[1])
                 rasterio.shutil.copy(view, packed.name, **options)
         with store.writing(path) as part:
             part.write_bytes(packed.getbuffer())

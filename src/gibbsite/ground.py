@@ -16,7 +16,7 @@ from scipy.interpolate import RBFInterpolator, RegularGridInterpolator
 from scipy.sparse.linalg import spsolve
 
 from gibbsite.errors import InputError
-from gibbsite.scene import Grid, Transform
+from gibbsite.scene import Grid, GroundPoint, Transform
 
 Floats = NDArray[np.float64]
 
@@ -63,18 +63,45 @@ def coordinates(grid: Grid) -> tuple[Callable[[Floats, Floats], tuple[Floats, Fl
     return on_polar_map, polar.to_wkt()
 
 
+def control_points(grid: Grid) -> list[GroundPoint]:
+    """The ground points as (row, col, x, y) in the system of `coordinates`, so that a GIS can fit a surface to them.
+
+    As longitudes they would jump at the 180° meridian, and mean nothing at a pole.
+    """
+    if not grid.ground_points:
+        return []
+    row, col, longitude, latitude = np.array(grid.ground_points).T
+    if np.abs(latitude).max() < POLAR:
+        x, y = longitude - 360.0 * np.round((longitude - longitude[0]) / 360.0), latitude
+    else:
+        x, y = coordinates(grid)[0](col + 0.5, row + 0.5)
+    return list(zip(row.tolist(), col.tolist(), x.tolist(), y.tolist(), strict=True))
+
+
+def extent(grid: Grid) -> list[float]:
+    """Least x and y, largest x and y of the grid's border, in the system of `coordinates`."""
+    x, y = coordinates(grid)[0](*_border(grid))
+    return [float(x.min()), float(y.min()), float(x.max()), float(y.max())]
+
+
 def footprint(grid: Grid) -> tuple[Floats, Floats] | None:
     """Longitude and latitude, degrees, of the grid's border, once around and closed; None without a reference."""
     if grid.crs is None or (grid.transform is None and not grid.ground_points):
         return None
-    across, down = (np.linspace(0.0, n, 1 + min(n, BORDER_POINTS)) for n in (grid.width, grid.height))
-    col = np.concatenate([across, np.full(len(down), grid.width), across[::-1], np.zeros(len(down))])
-    row = np.concatenate([np.zeros(len(across)), down, np.full(len(across), grid.height), down[::-1]])
+    col, row = _border(grid)
     vector = _vectors(grid)(row, col)
     vector = vector[np.isfinite(vector).all(axis=-1)]
     # Longitude and latitude as the coordinate system counts them: on a flattened planet not the angle at its centre.
     flat = np.hypot(vector[:, 0], vector[:, 1]) * (1.0 - _ellipsoid(grid)[1])
     return np.degrees(np.arctan2(vector[:, 1], vector[:, 0])), np.degrees(np.arctan2(vector[:, 2], flat))
+
+
+def _border(grid: Grid) -> tuple[Floats, Floats]:
+    """Columns and rows once around the grid."""
+    across, down = (np.linspace(0.0, n, 1 + min(n, BORDER_POINTS)) for n in (grid.width, grid.height))
+    col = np.concatenate([across, np.full(len(down), grid.width), across[::-1], np.zeros(len(down))])
+    row = np.concatenate([np.zeros(len(across)), down, np.full(len(across), grid.height), down[::-1]])
+    return col, row
 
 
 def pixel_areas(grid: Grid) -> Iterator[tuple[slice, Floats]]:

@@ -51,6 +51,7 @@ def publish(layer: Layer, source: Path, folder: Path, tags: Mapping[str, str]) -
     target = folder / f"{name}.tif"
     cog.write(source, target, "MODE" if layer.classes else "AVERAGE", tags)
     facts = stac.class_facts(layer.classes) if layer.name == "class" else {}
+    facts |= stac.place(raster.read_grid(source))
     written = {layer.name: stac.Asset(target, f"./{target.name}", layer.title, "data", facts)}
     texts = {"qml": ("QGIS style", "style"), "sld": ("SLD style", "style")}
     if layer.classes:

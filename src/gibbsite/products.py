@@ -12,7 +12,6 @@ import gibbsite
 from gibbsite import class_table, envi_classes, geopackage, polygons, qml, raster, sld, stac, store
 from gibbsite.class_table import Interpretation
 from gibbsite.errors import InputError
-from gibbsite.ground import coordinates
 from gibbsite.layers import Layer, layers_of, publish
 from gibbsite.model import fingerprint, named_components
 from gibbsite.scene import Grid
@@ -127,9 +126,7 @@ def write_rest(
         key: stac.Asset(folder / name, f"./{name}", title, "metadata" if key in ("table", "envi-header") else "data")
         for key, (title, name) in names.items()
     }
-    # Near a pole polygons have another coordinate system than the grid.
-    crs = {"proj:wkt2": coordinates(scene.grid)[1]}
-    written["polygons"] = replace(written["polygons"], facts=crs)
+    written["polygons"] = replace(written["polygons"], facts=stac.place(scene.grid))
     style = qml.polygon_style(scene.classes), sld.polygon_style(geopackage.LAYER, scene.classes)
     geopackage.write(written["polygons"].path, polygons.frames(patches, scene.grid, scene.classes), *style)
     n_codes = 1 + max((int(item["code"]) for item in scene.classes), default=0)

@@ -37,8 +37,7 @@ def project(items: Items, folder: Path, title: str) -> str:
     """The project of all items; their styles are read from `folder`."""
     root = ET.Element("qgis", version=qml.VERSION, projectname=title)
     ET.SubElement(root, "title").text = title
-    first = items[0]["properties"]
-    crs = first.get("proj:wkt2")
+    crs = _crs(items[0], items[0]["assets"]["class"])
     _system(ET.SubElement(root, "projectCrs"), crs)
     groups = [(str(item["id"]), list(_layers(item, folder))) for item in items]
     tree = ET.SubElement(root, "layer-tree-group")
@@ -62,11 +61,11 @@ def _layers(item: Mapping[str, Any], folder: Path) -> Iterator[MapLayer]:
     assets, scene = item["assets"], str(item["id"])
     polygons = assets["polygons"]
     yield MapLayer(
-        identity=f"{scene}_polygons",
+        identity=_identity(scene, "polygons"),
         title=f"{scene} {polygons['title']}",
         source=f"{polygons['href']}|layername=classes",
         style=_parts(qml.polygon_style(classes_of(item))),
-        crs=polygons.get("proj:wkt2"),
+        crs=_crs(item, polygons),
         is_raster=False,
         is_shown=False,
     )
@@ -78,14 +77,25 @@ def _layers(item: Mapping[str, Any], folder: Path) -> Iterator[MapLayer]:
         except OSError as error:
             raise InputError(f"{path}: cannot read the style ({error.strerror}); run products anew") from None
         yield MapLayer(
-            identity=f"{scene}_{key}",
+            identity=_identity(scene, key),
             title=f"{scene} {asset['title']}",
             source=asset["href"],
             style=_parts(style),
-            crs=item["properties"].get("proj:wkt2"),
+            crs=_crs(item, asset),
             is_raster=True,
             is_shown=key == "class",
         )
+
+
+def _crs(item: Mapping[str, Any], asset: Mapping[str, Any]) -> str | None:
+    """The coordinate system of a file: its own, or else that of the item."""
+    found: str | None = asset.get("proj:wkt2", item["properties"].get("proj:wkt2"))
+    return found
+
+
+def _identity(scene: str, key: str) -> str:
+    # QGIS replaces identities of up to ten characters by its own, and then misses the layer in the tree.
+    return f"gibbsite_{scene}_{key}"
 
 
 def _place_in_legend(key: str) -> tuple[int, int]:
@@ -169,9 +179,9 @@ def _canvas(root: ET.Element, item: Mapping[str, Any], wkt: str | None) -> None:
     if "proj:transform" in facts:
         a, b, c, d, e, f = facts["proj:transform"]
         corners = [(a * col + b * row + c, d * col + e * row + f) for col in (0, width) for row in (0, height)]
-    elif item.get("bbox"):
-        west, south, east, north = item["bbox"]
-        corners = [(west, south), (east + 360.0 * (east < west), north)]
+    elif "proj:bbox" in item["assets"]["class"]:
+        west, south, east, north = item["assets"]["class"]["proj:bbox"]
+        corners = [(west, south), (east, north)]
     else:
         corners = [(0.0, -float(height)), (float(width), 0.0)]
     canvas = ET.SubElement(root, "mapcanvas", name="theMapCanvas")

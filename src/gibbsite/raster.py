@@ -24,7 +24,7 @@ from rasterio.windows import Window
 
 from gibbsite import store
 from gibbsite.errors import InputError, OutputError
-from gibbsite.scene import Grid, Transform
+from gibbsite.scene import Grid, GroundPoint, Transform
 
 TILE = 256
 """Pixels on a side of the tiles of all rasters."""
@@ -165,6 +165,15 @@ def affine(transform: Transform) -> Affine:
     return Affine(*transform)
 
 
+def control_points(points: Sequence[GroundPoint]) -> list[GroundControlPoint]:
+    """Ground points (row, col, x, y) as rasterio takes them."""
+    return [
+        # GDAL counts from the corner of the first pixel, ground points name pixels.
+        GroundControlPoint(row=row + 0.5, col=col + 0.5, x=x, y=y, id=str(index))
+        for index, (row, col, x, y) in enumerate(points, start=1)
+    ]
+
+
 @contextmanager
 def _packing(path: Path, grid: Grid, **profile: Any) -> Iterator[Any]:
     """A raster on the grid to write to; its file appears at `path` when the block ends without an error."""
@@ -179,11 +188,7 @@ def _packing(path: Path, grid: Grid, **profile: Any) -> Iterator[Any]:
     if grid.transform is not None:
         place["transform"] = affine(grid.transform)
     elif grid.ground_points:
-        place["gcps"] = [
-            # GDAL counts from the corner of the first pixel, ground points name pixels.
-            GroundControlPoint(row=row + 0.5, col=col + 0.5, x=lon, y=lat, id=str(index))
-            for index, (row, col, lon, lat) in enumerate(grid.ground_points, start=1)
-        ]
+        place["gcps"] = control_points(grid.ground_points)
     with MemoryFile() as packed:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotGeoreferencedWarning)

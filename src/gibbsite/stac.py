@@ -15,7 +15,7 @@ from typing import Any
 import pyproj
 import pystac
 
-from gibbsite import footprint, mars
+from gibbsite import footprint, ground, mars
 from gibbsite.scene import Grid
 
 COLLECTION = "collection.json"
@@ -123,6 +123,13 @@ def class_facts(classes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     ]
     nothing = {"value": 0, "name": "no_data", "description": "no data", "nodata": True}
     return {"classification:classes": [nothing, *named]}
+
+
+def place(grid: Grid) -> dict[str, Any]:
+    """Coordinate system and extent of files in sensor space, which near a pole are not those of the ground points."""
+    if grid.transform is not None or not grid.ground_points:
+        return {}
+    return {"proj:wkt2": ground.coordinates(grid)[1], "proj:bbox": ground.extent(grid)}
 
 
 def projection(grid: Grid) -> dict[str, Any]:
