@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from gibbsite import feature_store, features
+from gibbsite.before_after import Glimpse, QuickLook
 from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.feature_store import FeatureBlock, Written
 from gibbsite.features import FIXED_CLIP, Basis
-from gibbsite.before_after import Glimpse, QuickLook
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
