@@ -69,7 +69,9 @@ def seconds_to_fit(classifier: Any, rows: np.ndarray) -> float:
 def time_sweeps(rows: np.ndarray, sweeps: int, threads: int) -> None:
     """Print the time per sweep of each model."""
     for model in ("ai2gmm", "i2gmm", "igmm"):
-        short, long = (NonExhaustiveClassifier(model, sweeps=n, n_jobs=threads) for n in (sweeps // 5, sweeps))
+        short, long = (
+            NonExhaustiveClassifier(model, sweeps=n, chains=1, n_jobs=threads) for n in (sweeps // 5, sweeps)
+        )
         spent = [seconds_to_fit(classifier, rows) for classifier in (short, long)]
         per_sweep = (spent[1] - spent[0]) / (long.sweeps - short.sweeps)
         print(
@@ -82,8 +84,8 @@ def time_sweeps(rows: np.ndarray, sweeps: int, threads: int) -> None:
 def compare(rows: np.ndarray, truth: np.ndarray, sweeps: int, threads: int) -> None:
     """Print time to a solution and its quality, ours and scikit-learn's."""
     for name, classifier in (
-        (f"ai2gmm, {sweeps} sweeps", NonExhaustiveClassifier(sweeps=sweeps, n_jobs=threads)),
-        (f"i2gmm, {sweeps} sweeps", NonExhaustiveClassifier("i2gmm", sweeps=sweeps, n_jobs=threads)),
+        (f"ai2gmm, {sweeps} sweeps", NonExhaustiveClassifier(sweeps=sweeps, chains=1, n_jobs=threads)),
+        (f"i2gmm, {sweeps} sweeps", NonExhaustiveClassifier("i2gmm", sweeps=sweeps, chains=1, n_jobs=threads)),
         (
             "BayesianGaussianMixture, 60 components",
             BayesianGaussianMixture(n_components=60, max_iter=200, random_state=1),
@@ -101,7 +103,7 @@ def search_rare(far: float, sweeps: int, threads: int) -> None:
     given = np.where((truth == 0) & (np.arange(len(truth)) % 5 == 0), 0, -1)
     hidden = given < 0
     for seed in (1, 2, 3):
-        model = NonExhaustiveClassifier(sweeps=sweeps, n_jobs=threads, random_state=seed)
+        model = NonExhaustiveClassifier(sweeps=sweeps, chains=1, n_jobs=threads, random_state=seed)
         started = time.perf_counter()
         found = model.fit(rows, given).labels_[hidden]
         seconds = time.perf_counter() - started

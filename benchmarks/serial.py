@@ -256,7 +256,9 @@ def run(x: np.ndarray, label: np.ndarray, fit: Fit, is_paper: bool, seed: int) -
 def ours(x: np.ndarray, label: np.ndarray, fit: Fit, seed: int) -> Found:
     """One chain of our sampler."""
     settings = {"class_rule": fit.class_rule, "labels": fit.labels}
-    found = NonExhaustiveClassifier(fit.model, sweeps=fit.sweeps, settings=settings, random_state=seed).fit(x, label)
+    found = NonExhaustiveClassifier(fit.model, sweeps=fit.sweeps, chains=1, settings=settings, random_state=seed).fit(
+        x, label
+    )
     return found.labels_, len(found.classes_), float(found.n_components_.sum()), found.log_joint_
 
 
