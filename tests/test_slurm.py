@@ -16,7 +16,7 @@ import yaml
 from command_line import ROOT, TOY
 from one_node_slurm import Job, Slurm, one_node_slurm, why_not
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 HEAD = "scene\tcube\tddr\twavelengths\tlabels\ttruth\n"
 ROW = "toy\tin/frt0000ace5_07_if166j_mtr3.hdr\t\t\tin/labels.gpkg\tin/mtr3_truth.tif\n"
@@ -38,6 +38,8 @@ JOBS = {
     "min_workers": 2,
     "tile_pixels": 512,
     "checkpoint_seconds": 1,
+    # A busy machine takes minutes to start a worker.
+    "start_seconds": 900,
     # Loopback only; a cluster has a network of its own between its nodes.
     "slurm": {"interface": "lo", "memory": "1GB", "walltime": "00:20:00"},
 }
@@ -86,7 +88,7 @@ class Site:
                 os.killpg(running.pid, signal.SIGKILL)
                 running.wait()
         self.slurm.say("scancel", "--user=root")
-        self.slurm.wait_for(lambda jobs: not jobs, 60)
+        self.slurm.wait_for(lambda jobs: not jobs, 120)
 
     def said(self) -> str:
         """What Snakemake and the steps said."""
@@ -178,10 +180,10 @@ def test_the_whole_demo_on_slurm_is_the_same_bytes_though_a_worker_job_is_cancel
     site.configure(JOBS)
     running = site.start()
     cancelled = cancel_one_worker(site, running)
-    assert running.wait(1200) == 0, site.said()
+    assert running.wait(2400) == 0, site.said()
     assert cancelled, "no worker job ran while the fit swept"
     assert "lost" in (site.folder / "results/logs/fit/1.log").read_text(), "the fit noticed no loss"
-    site.slurm.wait_for(lambda jobs: not jobs, 60)
+    site.slurm.wait_for(lambda jobs: not jobs, 120)
     submitted = re.findall(r"submitted with SLURM jobid", (site.folder / "said.txt").read_text())
     # 14 steps less `all`; two groups of two rules are one job each.
     assert len(submitted) == 11
@@ -205,11 +207,11 @@ def test_a_failed_fit_leaves_no_job(before_fit: Site) -> None:
     # No worker comes so soon: the fit gives up when its jobs wait or have just begun.
     before_fit.configure(JOBS | {"start_seconds": 0.5}, ENDLESS)
     running = before_fit.start(CHAIN)
-    assert running.wait(600) != 0
+    assert running.wait(1200) != 0
     log = (before_fit.folder / "results/logs/fit/1.log").read_text()
     assert "gibbsite: error:" in log, before_fit.said()
     assert "Slurm job(s)" in log, "the fit failed before it asked for workers"
-    before_fit.slurm.wait_for(lambda jobs: not jobs, 60)
+    before_fit.slurm.wait_for(lambda jobs: not jobs, 120)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -221,8 +223,8 @@ def test_an_interrupted_snakemake_leaves_no_job_and_the_chain_goes_on(before_fit
     if number == signal.SIGTERM:
         # Snakemake then waits for the jobs it has submitted; on Ctrl-C it cancels them itself.
         before_fit.slurm.say("scancel", "--user=root")
-    assert running.wait(300) != 0
-    before_fit.slurm.wait_for(lambda jobs: not jobs, 60)
+    assert running.wait(900) != 0
+    before_fit.slurm.wait_for(lambda jobs: not jobs, 120)
     assert (before_fit.folder / "results/checkpoints/1.zarr").is_dir(), "the chain so far is lost"
 
 
@@ -232,7 +234,7 @@ def test_a_fit_that_is_ended_leaves_no_job(before_fit: Site, number: signal.Sign
     running = before_fit.start(CHAIN)
     assert before_fit.wait_for_sweeps(), before_fit.said()
     os.kill(before_fit.fit_process(), number)
-    assert running.wait(300) != 0
+    assert running.wait(900) != 0
     before_fit.slurm.wait_for(lambda jobs: not jobs, 120)
     assert not (before_fit.folder / CHAIN).exists()
 
@@ -243,10 +245,10 @@ def test_jobs_of_a_killed_snakemake_end_by_themselves_and_their_work_counts(loca
     assert before_fit.wait_for_sweeps(), before_fit.said()
     os.kill(running.pid, signal.SIGKILL)
     running.wait(60)
-    before_fit.slurm.wait_for(lambda jobs: not jobs, 300)
+    before_fit.slurm.wait_for(lambda jobs: not jobs, 900)
     assert contents(before_fit.folder / CHAIN) == contents(local.folder / CHAIN)
     assert before_fit.start("--unlock").wait(120) == 0
-    assert before_fit.start(CHAIN).wait(300) == 0, before_fit.said()
+    assert before_fit.start(CHAIN).wait(900) == 0, before_fit.said()
     assert contents(before_fit.folder / CHAIN) == contents(local.folder / CHAIN)
 
 
