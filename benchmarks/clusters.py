@@ -154,13 +154,13 @@ def run_chain(settings: Cluster, sweeps: int) -> Timed:
 
 
 CLUSTERS = [
-    Cluster(kind="none", threads=2, tile_pixels=65536),
-    Cluster(kind="none", threads=2, tile_pixels=16384),
-    Cluster(kind="local", workers=1, threads=2, tile_pixels=65536),
-    Cluster(kind="local", workers=1, threads=2, tile_pixels=16384),
     Cluster(kind="local", workers=2, threads=1, tile_pixels=65536, min_workers=2),
+    Cluster(kind="local", workers=1, threads=2, tile_pixels=65536),
+    Cluster(kind="none", threads=2, tile_pixels=65536),
     Cluster(kind="local", workers=2, threads=1, tile_pixels=16384, min_workers=2),
     Cluster(kind="local", workers=2, threads=1, tile_pixels=4096, min_workers=2),
+    Cluster(kind="local", workers=1, threads=2, tile_pixels=16384),
+    Cluster(kind="none", threads=2, tile_pixels=16384),
     Cluster(kind="local", workers=4, threads=1, tile_pixels=16384, min_workers=4),
 ]
 
