@@ -51,7 +51,8 @@ def test_chain_is_the_same_after_a_worker_was_killed_and_another_joined(
                 dask.running[1].kill()
                 dask.running[1].wait()
             if sweep == 6:
-                join(dask)
+                dask.start_worker()
+                wait_until_ready(caplog, 3)
 
         assert_same(run_chain(at(dask.address, min_workers=2), watch=watch), reference)
     assert "was lost" in caplog.text
@@ -64,15 +65,9 @@ def dealt(caplog: pytest.LogCaptureFixture) -> list[int]:
     return [int(line.split()[3]) for line in lines]
 
 
-def join(dask: Processes) -> None:
-    """Start one worker more, and give the client time to see it."""
-    from distributed import Client
-
-    dask.start_worker()
-    n_alive = sum(process.poll() is None for process in dask.running) - 1
-    with Client(dask.address, set_as_default=False) as client:
-        client.wait_for_workers(n_alive, timeout=60)
-    time.sleep(2.5)
+def wait_until_ready(caplog: pytest.LogCaptureFixture, n_workers: int) -> None:
+    """Wait until the client has let in so many workers, counted over the whole run."""
+    wait_until(lambda: caplog.text.count("is ready") >= n_workers, 180.0)
 
 
 def kill_in(sweep_of_death: int) -> Callable[[Processes], Callable[[int], None]]:

@@ -136,6 +136,7 @@ class Pool:
                 with suppress(OSError, TimeoutError):
                     await asyncio.wait_for((self._connect or self._client.rpc)(one).echo(), WATCH_SECONDS)
                     self._lost.discard(one)
+                    log.info("worker %s is back", one)
             await asyncio.sleep(WATCH_SECONDS if self._admitted else WATCH_SECONDS / 10)
 
     async def _look(self) -> None:
@@ -160,6 +161,7 @@ class Pool:
             kind = await run(self._connect, one, patience, move_in)
             await self._prepare(one, kind)
             self._admitted.add(one)
+            log.info("worker %s is ready", one)
         except Lost as lost:
             log.info("worker %s came and went (%s)", one, lost.why)
         except GibbsiteError as error:
