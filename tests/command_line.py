@@ -136,6 +136,7 @@ class Run:
         mapped = ["--maps", self.layer("class"), "--model", self.model]
         return {
             "simulate": ["simulate", "--out", out.observation],
+            "inspect": ["inspect", self.mtr3, "--out", out.folder / "look.png"],
             "ingest": ["ingest", self.mtr3, "--out", out.cube],
             "basis": ["basis", self.cube, "--out", out.basis],
             "features": ["features", self.cube, "--basis", self.basis, "--out", out.features],

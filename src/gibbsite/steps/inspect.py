@@ -21,8 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Print what the file is; with --out also draw it."""
     found = inspection.inspect(args.file, settings.ingest)
-    print(inspection.describe(found))
     if args.out is not None:
         from gibbsite import quicklook
 
         quicklook.write(args.out, found)
+    # Last, so that a picture that cannot be written is told in one line and nothing else.
+    print(inspection.describe(found))
