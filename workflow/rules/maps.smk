@@ -73,5 +73,5 @@ rule products:
         settings=settings("products"),
     shell:
         "gibbsite products --class-map {input.class_map:q} --probability {input.probability:q}"
-        ' --model {input.model:q} --cube {input.cube:q} --settings {params.settings:q}'
+        " --model {input.model:q} --cube {input.cube:q} --settings {params.settings:q}"
         ' --out-dir "$(dirname {output.polygons:q})" 2> {log:q}'
