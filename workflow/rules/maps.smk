@@ -27,14 +27,17 @@ rule spectra:
         maps=each_scene("maps/{scene}_class.tif"),
         model=f"{RESULTS}/model.zarr",
     output:
-        report(
-            expand(
-                f"{RESULTS}/spectra/spectra.{{kind}}", kind=["csv", "png", "pdf", "nc"]
-            ),
+        table=report(
+            f"{RESULTS}/spectra/spectra.csv",
             caption="../report/spectra.rst",
             category="Spectra",
         ),
-        expand(
+        others=report(
+            expand(f"{RESULTS}/spectra/spectra.{{kind}}", kind=["png", "pdf", "nc"]),
+            caption="../report/spectra.rst",
+            category="Spectra",
+        ),
+        libraries=expand(
             f"{RESULTS}/spectra/spectra{{quantity}}.{{kind}}",
             quantity=["", "_ratio", "_continuum_removed"],
             kind=["sli", "hdr"],
@@ -49,7 +52,7 @@ rule spectra:
         settings=settings("spectra"),
     shell:
         "gibbsite spectra --cubes {input.cubes:q} --maps {input.maps:q} --model {input.model:q}"
-        ' --settings {params.settings:q} --out-dir "$(dirname {output[0]:q})" 2> {log:q}'
+        ' --settings {params.settings:q} --out-dir "$(dirname {output.table:q})" 2> {log:q}'
 
 
 rule interpret:
