@@ -21,7 +21,7 @@ from gibbsite import interactive, store
 from gibbsite.errors import InputError
 from gibbsite.palette import class_colours
 from gibbsite.report import map_view
-from gibbsite.settings import Fit, Report, Settings
+from gibbsite.settings import Fit, Report, Settings, Spectra
 from gibbsite.spectra import ClassSpectra, Statistics
 from gibbsite.steps import interpret as interpret_step
 from gibbsite.steps import report as step
@@ -421,3 +421,17 @@ def test_the_scale_bar_stands_below_the_map_and_covers_no_pixel() -> None:
     per_pixel = (right - left) / 290  # on a phone
     assert (bottom - plot.y_range.start) / per_pixel > 12 + 2 * (2 + 2), "type, padding and margin of the bar"
     assert plot.width / plot.height == pytest.approx((right - left) / (top - plot.y_range.start), rel=0.01)
+
+
+def test_a_cube_without_bands_in_the_wanted_range_has_no_matches_but_a_page(results: Results, tmp_path: Path) -> None:
+    elsewhere = Settings(spectra=Spectra(wavelengths=(3.0, 3.5)))
+    args = arguments(results, tmp_path / "report.html")
+    scenes = {"cubes": args.cubes, "maps": args.maps, "model": args.model}
+    spectra_step.run(argparse.Namespace(**scenes, out_dir=tmp_path), elsewhere)
+    args.spectra, args.interpretation = tmp_path / "spectra.csv", tmp_path / "interpretation.json"
+    told = {"spectra": args.spectra, "features": [], "out": args.interpretation}
+    interpret_step.run(argparse.Namespace(**scenes, **told), elsewhere)
+    step.run(args, elsewhere)
+    meaning = json.loads(args.interpretation.read_text(encoding="utf-8"))
+    assert all(item["matches"] == item["bands"] == [] for item in meaning)
+    assert "Most like" not in Tags(args.out.read_text(encoding="utf-8")).text

@@ -68,8 +68,7 @@ def write_run(
     traces: Sequence[Trace],
     evaluation: Mapping[str, Any] | None,
 ) -> None:
-    """Write the page's other figures into a new folder: a map per scene, the traces, the confusion matrix."""
-    folder.mkdir(parents=True)
+    """Write the page's other figures into a folder: a map per scene, the traces, the confusion matrix."""
     with mpl.rc_context(_LOOK):
         for scene in scenes:
             save(_map(scene.view, classes), folder / f"map_{scene.view.name}")

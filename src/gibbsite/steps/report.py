@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         diagnostics=model["diagnostics"],
     )
     page = report.render(facts)
-    with store.writing(args.figures) if args.figures else nullcontext() as folder:
+    with store.writing_together(args.figures) if args.figures else nullcontext() as folder:
         if folder:
             figures.write_run(folder, scenes, classes, facts.traces, facts.evaluation)
         store.write_text(args.out, page)
