@@ -139,8 +139,8 @@ def steps(scene: Scene, out: Path) -> dict[str, list[object]]:
         "map": ["--features", features, "--model", model, "--out-dir", maps],
         "spectra": ["--cubes", cube, *mapped, "--out-dir", out / "spectra"],
         "products": [
-            "--class-map", maps / "large_class.tif", "--probability", maps / "large_probability.tif",
-            "--model", model, "--out-dir", out / "products",
+            "--class-map", maps / "large_class.tif", "--cube", cube, "--model", model,
+            "--out-dir", out / "products",
         ],
         "evaluate": [*mapped, "--truths", truth, "--out", out / "evaluation.json"],
         "report": [

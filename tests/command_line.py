@@ -47,7 +47,7 @@ def typed(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """What a command of this environment does when typed into a shell."""
     return subprocess.run(
         [str(BIN / str(words[0])), *map(str, words[1:])],
-        text=True, capture_output=True, check=False, timeout=300, env=environment(), **options,
+        text=True, capture_output=True, check=False, timeout=1200, env=environment(), **options,
     )  # fmt: skip
 
 

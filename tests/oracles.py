@@ -266,7 +266,7 @@ def effective_size(chains: list[list[float]]) -> float:
         total += sum((mean - overall) ** 2 for mean in means) / (m - 1)
     correlation = [1.0] + [1.0 - (within - covariance(lag)) / total for lag in range(1, n)]
     time, lag, last = -1.0, 0, float("inf")
-    while lag + 1 < n and correlation[lag] + correlation[lag + 1] > 0:
+    while lag + 1 < n and correlation[lag] + correlation[lag + 1] > 1e-12:
         last = min(last, correlation[lag] + correlation[lag + 1])
         time += 2.0 * last
         lag += 2

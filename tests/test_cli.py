@@ -45,7 +45,7 @@ def test_help_names_every_step_and_where_to_read_on():
     assert answer.stderr == ""
     for name, summary in STEPS.items():
         # Long lines are folded.
-        assert re.search(rf"^ +{name} +{re.escape(summary[:30])}", answer.stdout, re.MULTILINE)
+        assert re.search(rf"^ +{name}\s+{re.escape(summary[:30])}", answer.stdout, re.MULTILINE)
     assert "gibbsite STEP --help" in answer.stdout
     assert "config/config.yaml" in answer.stdout
 

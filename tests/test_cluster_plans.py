@@ -61,9 +61,9 @@ def test_every_worker_reports_to_exactly_one(n_workers: int, fanout: int) -> Non
 
 def test_a_worker_with_too_little_memory_is_told_what_would_do() -> None:
     need = Need(n_pixels=100_000_000, n_features=20, tile_pixels=4_194_304, n_threads=2)
-    with pytest.raises(GibbsiteError, match=r"tiles need 3.7 GB per worker, and tcp://a:1 has 1.8 GB of 2.0 GB"):
+    with pytest.raises(GibbsiteError, match=r"tiles need 5.7 GB per worker, and tcp://a:1 has 1.8 GB of 2.0 GB"):
         need.check("tcp://a:1", 50_000_000, 2e9)
-    need.check("tcp://a:1", 50_000_000, 5e9)
+    need.check("tcp://a:1", 50_000_000, 7e9)
     need.check("tcp://a:1", 50_000_000, 0)
 
 

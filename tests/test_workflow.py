@@ -18,7 +18,8 @@ from gibbsite.scene import grid_of, open_cube
 from gibbsite.settings import Settings
 from gibbsite.simulate.observation import files
 
-pytestmark = pytest.mark.workflow
+# Sixteen steps, each a process of its own, and the kernels compiled first: minutes on a busy machine.
+pytestmark = [pytest.mark.workflow, pytest.mark.timeout(1500)]
 
 HEAD = "scene\tcube\tddr\twavelengths\tlabels\ttruth\n"
 ROW = "toy\tin/frt0000ace5_07_if166j_mtr3.hdr\t\t\tin/labels.gpkg\tin/mtr3_truth.tif\n"

@@ -177,7 +177,8 @@ def _correlation_time(correlation: Floats) -> float:
     not positive there is only noise.
     """
     pairs = correlation[: len(correlation) // 2 * 2].reshape(-1, 2).sum(1)
-    is_noise = pairs <= 0.0
+    # Nil but for rounding is not positive.
+    is_noise = pairs <= 1e-12
     stop = int(is_noise.argmax()) if is_noise.any() else len(pairs)
     time = 2.0 * np.minimum.accumulate(pairs[:stop]).sum() - 1.0
     if stop < len(pairs):
