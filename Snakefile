@@ -54,6 +54,12 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
+        # Asked for here too: Snakemake does not look for a missing file that only a finished rule would need.
+        (
+            each_scene("maps/{scene}_probabilities.zarr")
+            if config["map"]["class_probabilities"]
+            else []
+        ),
         [f"{RESULTS}/report.html", f"{RESULTS}/spectra/spectra.csv"] if SCENES else [],
         each_scene("maps/{scene}_class.tif"),
         each_scene("products/{scene}_classes.gpkg"),

@@ -8,7 +8,7 @@ Usage: python benchmarks/memory.py FOLDER [--pixels 20000000] [--bands 64] [--sw
 
 import argparse
 import json
-import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -150,14 +150,23 @@ def steps(scene: Scene, out: Path) -> dict[str, list[object]]:
     }  # fmt: skip
 
 
+MEASURE = """
+import os, sys
+_, status, usage = os.wait4(os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]), 0)
+print(usage.ru_maxrss)
+sys.exit(status != 0)
+"""
+"""A small process between: a child's peak begins at the memory of the one that started it."""
+
+
 def run(step: str, words: list[object], settings: dict[str, Any]) -> tuple[float, float]:
     """Peak resident megabytes (10⁶) and seconds of `gibbsite STEP WORDS`, run as a process of its own."""
     command = [sys.executable, "-m", "gibbsite.cli", step, *map(str, words), "--settings", json.dumps(settings)]
     began = time.monotonic()
-    _, status, usage = os.wait4(os.spawnv(os.P_NOWAIT, command[0], command), 0)
-    if status:
+    found = subprocess.run([sys.executable, "-c", MEASURE, *command], stdout=subprocess.PIPE, check=False)
+    if found.returncode:
         raise SystemExit(f"gibbsite {step} failed; what it said stands above")
-    return usage.ru_maxrss * 1024 / 1e6, time.monotonic() - began
+    return int(found.stdout.split()[-1]) * 1024 / 1e6, time.monotonic() - began
 
 
 def main() -> None:

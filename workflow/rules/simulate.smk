@@ -29,6 +29,10 @@ if config["simulate"]["folder"]:
                 kind=["img", "lbl"],
             ),
             expand(
+                f"{config['simulate']['folder']}/adr10000000000_00000_vs{BINNING_CODE}0l_8.{{kind}}",
+                kind=["img", "lbl"],
+            ),
+            expand(
                 f"{config['simulate']['folder']}/{{name}}",
                 name=[
                     "labels.gpkg",
