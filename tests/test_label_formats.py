@@ -88,6 +88,16 @@ def test_numbers_serve_as_names_where_a_raster_has_colours_alone(tmp_path):
     assert (known[label_formats.pixels("kieserite")] == 2).all()
 
 
+def test_entries_of_a_colour_table_that_nobody_set_are_no_colours(tmp_path):
+    """GDAL fills them with black, which would paint two classes alike."""
+    tags = {f"CLASS_{value}": name for name, value in label_formats.NUMBER.items()}
+    colours = {label_formats.NUMBER["olivine"]: (10, 128, 32, 255)}
+    path = label_formats.Tiff(tmp_path / "a.tif", GRID).write(
+        label_formats.values(label_formats.NUMBER), tags=tags, colours=colours
+    )
+    assert known_of(write_cube(tmp_path, on_map=True), path)[2]["colours"] == {"olivine": COLOURS["olivine"]}
+
+
 def test_one_layer_of_several_is_chosen_by_name(tmp_path):
     path = tmp_path / "labels.gpkg"
     label_formats.frame().iloc[:1].to_file(path, layer="first sketch")
