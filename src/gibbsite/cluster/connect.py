@@ -5,13 +5,14 @@ import json
 import logging
 import os
 import socket
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from gibbsite.cluster.slurm import slurm_jobs
+from gibbsite.cluster.threads import ONE_THREAD
 from gibbsite.errors import GibbsiteError, InputError
 from gibbsite.settings import Cluster
 
@@ -19,12 +20,6 @@ log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10.0
 """In which a scheduler answers, if there is one."""
-
-ASK_SECONDS = 5.0
-"""From one request for missing Slurm jobs to the next."""
-
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
-"""Workers are parallel over tiles; libraries below them are not."""
 
 
 @contextmanager
@@ -139,68 +134,9 @@ def _probe(address: str) -> None:
 
 @contextmanager
 def _slurm(settings: Cluster) -> Iterator[Any]:
-    """Workers that are Slurm jobs of our own, one job each."""
-    from dask_jobqueue import SLURMCluster
-    from distributed import Client
-
-    n_jobs, n_threads = max(1, settings.workers), max(1, settings.threads)
-    asked = settings.slurm
-    with (
-        SLURMCluster(
-            queue=asked.queue,
-            account=asked.account,
-            walltime=asked.walltime,
-            memory=asked.memory,
-            cores=n_threads,
-            processes=1,
-            interface=asked.interface,
-            job_name="gibbsite-worker",
-            job_extra_directives=list(asked.directives),
-            job_script_prologue=[f"export {name}={value}" for name, value in _worker_environment().items()],
-            log_directory=asked.logs,
-            local_directory=asked.scratch,
-            security=_security(settings),
-            scheduler_options={"dashboard_address": ":0"},
-            silence_logs=logging.ERROR,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        _try_job(cluster.job_script())
-        log.info("cluster: %d Slurm job(s) x %d thread(s) asked for", n_jobs, n_threads)
-        with _asking_again(client, lambda: cluster.scale(n_jobs)):
-            yield client
-
-
-def _try_job(script: str) -> None:
-    """Let Slurm judge the job without running it: a wrong partition or too much memory is told here and now."""
-    try:
-        verdict = subprocess.run(
-            ["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False, timeout=60
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise GibbsiteError(f"Slurm does not answer ({error}); cluster.kind: slurm needs a host with sbatch") from None
-    if verdict.returncode:
-        raise GibbsiteError(f"Slurm refuses a worker's job ({verdict.stderr.strip()}); mend cluster.slurm")
-
-
-@contextmanager
-def _asking_again(client: Any, ask: Callable[[], Any]) -> Iterator[None]:
-    """Ask for the jobs now and every few seconds: those that ended (time limit, scancel, a dead node) come anew."""
-    from tornado.ioloop import PeriodicCallback
-
-    ask()
-    again = PeriodicCallback(ask, 1000.0 * ASK_SECONDS)
-    client.loop.add_callback(again.start)
-    try:
-        yield
-    finally:
-        client.loop.add_callback(again.stop)
-
-
-def _worker_environment() -> dict[str, str]:
-    """Variables of a worker's job. Kernels are compiled once: their cache is that of this process."""
-    cache = os.environ.get("NUMBA_CACHE_DIR")
-    return ONE_THREAD | ({"NUMBA_CACHE_DIR": os.path.abspath(cache)} if cache else {})
+    """Workers that are Slurm jobs of our own."""
+    with slurm_jobs(settings, _security(settings)) as client:
+        yield client
 
 
 def _security(settings: Cluster) -> Any:
