@@ -28,7 +28,7 @@ def sampled() -> tuple[Chain, Pins, Tile, np.ndarray]:
     pins = learnt.pins
     assert pins is not None
     pixels = pins.apply(Tile(0, pixels.feature, known))
-    reads = (lambda task: tiles.tally(pixels, task), pixels.part)
+    reads = (lambda task, *_: tiles.tally(pixels, task), pixels.part)
     first = start.first_state(learnt, chosen, prior(3), (10, 6), reads)
     return sampling.sample(sampling.begin(first), chosen, (3, 12), reads, lambda *_: None), pins, pixels, label
 
@@ -79,7 +79,7 @@ def test_a_fifth_of_each_known_class_does_not_pin(example) -> None:
 def test_clear_clusters_are_found_and_known_ones_keep_their_name(example) -> None:
     done, _, pixels, label = example
     chosen = rules(N_PIXELS, n_known=2, class_rule="predictive")
-    state, draws = sampling.polish(done.best, chosen, 4, lambda task: tiles.tally(pixels, task))
+    state, draws = sampling.polish(done.best, chosen, 4, lambda task, *_: tiles.tally(pixels, task))
     model = assemble(state, draws, ("olivine", "talc"), STEP, "basis")
     from gibbsite import maps
 
@@ -96,7 +96,7 @@ def test_clear_clusters_are_found_and_known_ones_keep_their_name(example) -> Non
 def test_model_read_back_is_the_model_written(example, tmp_path: Path) -> None:
     done, _, pixels, _ = example
     chosen = rules(N_PIXELS, n_known=2)
-    state, draws = sampling.polish(done.best, chosen, 2, lambda task: tiles.tally(pixels, task))
+    state, draws = sampling.polish(done.best, chosen, 2, lambda task, *_: tiles.tally(pixels, task))
     model = assemble(state, draws, ("olivine", "talc"), STEP, "basis")
     write_model(tmp_path / "model.zarr", model)
     back = read_model(tmp_path / "model.zarr")

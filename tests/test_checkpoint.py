@@ -151,7 +151,7 @@ def example(n_known: int = 1) -> tuple[Chain, Rules, Tile]:
     pixels = Tile(0, pixels.feature, known)
     chosen = rules(600, n_known=n_known, birth_block=100, class_rule="reach")
     state = state_of(pixels, label, np.arange(4), chosen, prior(3))
-    reads = (lambda task: tiles.tally(pixels, task), pixels.part)
+    reads = (lambda task, *_: tiles.tally(pixels, task), pixels.part)
     return sampling.sample(sampling.begin(state), chosen, (1, 4), reads, lambda _: None), chosen, pixels
 
 
@@ -170,10 +170,10 @@ def changed_label(pixels: Tile) -> Tile:
 @pytest.mark.parametrize(("change", "what"), [(changed_feature, "pixels"), (changed_label, "labels")])
 def test_other_pixels_and_labels_are_refused(change: Callable[[Tile], Tile], what: str) -> None:
     done, chosen, pixels = example()
-    checkpoint.check_pixels(done.last, chosen, lambda task: tiles.tally(pixels, task), Path("kept.zarr"))
+    checkpoint.check_pixels(done.last, chosen, lambda task, *_: tiles.tally(pixels, task), Path("kept.zarr"))
     other = change(pixels)
     with pytest.raises(InputError, match=f"kept.zarr: a checkpoint of other {what}"):
-        checkpoint.check_pixels(done.last, chosen, lambda task: tiles.tally(other, task), Path("kept.zarr"))
+        checkpoint.check_pixels(done.last, chosen, lambda task, *_: tiles.tally(other, task), Path("kept.zarr"))
 
 
 def test_a_full_disk_leaves_the_last_checkpoint_and_the_chain_goes_on(

@@ -90,7 +90,7 @@ class Model:
         generator = np.random.default_rng([7, number])
         pixels = world.pixels
         state = state_of(pixels, *self._by_class(world), chosen, self.prior)
-        state, _ = gibbs.sweep(state, chosen, lambda task: tiles.tally(pixels, task), pixels.part)
+        state, _ = gibbs.sweep(state, chosen, lambda task, *_: tiles.tally(pixels, task), pixels.part)
         label, class_of = state.block_label, state.class_of
         drawn = draw_components(state, chosen, generator)
         covariance = np.linalg.inv(np.swapaxes(drawn.whiten, 1, 2) @ drawn.whiten)

@@ -46,7 +46,7 @@ def case(setting: str, birth_block: int, n_features: int = 2, n_pixels: int = 5)
 
 
 def sweep(state: State, chosen: Rules, pixels: Tile) -> State:
-    return gibbs.sweep(state, chosen, lambda task: tiles.tally(pixels, task), pixels.part)[0]
+    return gibbs.sweep(state, chosen, lambda task, *_: tiles.tally(pixels, task), pixels.part)[0]
 
 
 def keep_classes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def scan(state: State, chosen: Rules, pixels: Tile) -> State:
     """The block's pixels move; all others stay."""
     label = Reader(pixels).labels(state)
 
-    def stay(task: Pass) -> Answer:
+    def stay(task: Pass, *_: object) -> Answer:
         place = np.cumsum(state.is_explicit) - 1
         n_explicit = int(state.is_explicit.sum())
         outside = [pixels.part(0, task.skip[0]), pixels.part(task.skip[1], len(label))]

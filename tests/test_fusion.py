@@ -57,5 +57,5 @@ def test_a_chain_goes_on_from_a_fused_state() -> None:
     chosen = rules(N_PIXELS, is_single=True, birth_block=100)
     fused = fusion.fuse(state, chosen)
     for _ in range(3):
-        fused, _ = gibbs.sweep(fused, chosen, lambda task: tally(pixels, task), pixels.part)
+        fused, _ = gibbs.sweep(fused, chosen, lambda task, *_: tally(pixels, task), pixels.part)
         assert fused.statistics.n.sum() == N_PIXELS

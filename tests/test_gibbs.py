@@ -41,7 +41,7 @@ def visit(pixels: Tile, given: Prior, chosen: Rules, sweeps: int) -> list[Partit
     state = state_of(pixels, label, np.arange(len(names)), chosen, given)
     visited = []
     for _ in range(sweeps):
-        state, _ = gibbs.sweep(state, chosen, lambda task: tiles.tally(pixels, task), pixels.part)
+        state, _ = gibbs.sweep(state, chosen, lambda task, *_: tiles.tally(pixels, task), pixels.part)
         visited.append(reader.read(state))
     return visited
 
@@ -55,7 +55,7 @@ def check_two_sweeps(pixels: Tile, given: Prior, chosen: Rules, n: int) -> None:
         fresh = replace(chosen, seed=1000 * chosen.seed + number)
         state = state_from(partition, pixels, fresh, given)
         for _ in range(2):
-            state, _ = gibbs.sweep(state, fresh, lambda task: tiles.tally(pixels, task), pixels.part)
+            state, _ = gibbs.sweep(state, fresh, lambda task, *_: tiles.tally(pixels, task), pixels.part)
         visited.append(reader.read(state))
     assert_follows(truth, visited, is_independent=True)
 
@@ -131,7 +131,7 @@ def test_sums_stay_those_of_all_pixels() -> None:
     state = state_of(pixels, label, np.arange(4), chosen, prior(3))
     _, _, whole = oracles.sum_by_label(pixels.feature, np.zeros(700, np.int64), 1)
     for _ in range(10):
-        state, _ = gibbs.sweep(state, chosen, lambda task: tiles.tally(pixels, task), pixels.part)
+        state, _ = gibbs.sweep(state, chosen, lambda task, *_: tiles.tally(pixels, task), pixels.part)
         np.testing.assert_array_equal(state.statistics.n.sum(), 700)
         np.testing.assert_array_equal(state.statistics.outer.sum(0), whole[0], "pixels were lost or doubled")
         assert (np.diff(state.class_of) >= 0).all(), "components of a class must stand together"
@@ -141,7 +141,7 @@ def test_traced_joint_is_that_of_the_state() -> None:
     pixels, label = clusters(300, 2, 3)
     chosen = rules(300, birth_block=50)
     state = state_of(pixels, label, np.arange(3), chosen, prior(2))
-    state, info = gibbs.sweep(state, chosen, lambda task: tiles.tally(pixels, task), pixels.part)
+    state, info = gibbs.sweep(state, chosen, lambda task, *_: tiles.tally(pixels, task), pixels.part)
     moments = statistics.moments(state.statistics, STEP)
     assert info.log_joint == log_joint(moments, state.class_of, state.prior)
     assert (info.n_classes, info.n_components) == (len(state.class_id), len(state.class_of))
@@ -152,7 +152,7 @@ def test_a_sweep_of_ai2gmm_begins_with_the_estimates_of_its_hyper_parameters() -
     constants = HyperPrior(c1=0.1, c2=4.0, alpha0=1.4, beta0=4.0, alpha1=3.0, beta1=4.0)
     chosen = rules(300, birth_block=50, constants=constants)
     before = state_of(pixels, label, np.arange(3), chosen, prior(2))
-    after, _ = gibbs.sweep(before, chosen, lambda task: tiles.tally(pixels, task), pixels.part)
+    after, _ = gibbs.sweep(before, chosen, lambda task, *_: tiles.tally(pixels, task), pixels.part)
     moments = statistics.moments(before.statistics, STEP)
     expected = hyper.estimate(moments, before.class_of, before.prior, constants)
     assert expected.kappa0 != before.prior.kappa0

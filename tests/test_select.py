@@ -71,7 +71,7 @@ def example() -> Example:
     known = np.where((np.arange(900) % 5 == 0) & (label < 2), label, -1).astype(np.int16)
     pixels = replace(pixels, known=known)
     chosen = rules(900, n_known=2, birth_block=100, class_rule="evidence")
-    reads = (lambda task: tiles.tally(pixels, task), pixels.part)
+    reads = (lambda task, *_: tiles.tally(pixels, task), pixels.part)
     chains = {}
     for number in (1, 2):
         own = replace(chosen, seed=number)
@@ -148,7 +148,7 @@ def test_a_sample_of_many_pixels_is_spread_over_all_of_them() -> None:
 def test_discovered_classes_are_ordered_by_their_mean_size_over_the_polish(example: Example) -> None:
     pixels, label = example.pixels, example.label
     state = state_of(pixels, label, np.arange(4), example.rules, prior(3))
-    _, draws = sampling.polish(state, example.rules, 1, lambda task: tiles.tally(pixels, task))
+    _, draws = sampling.polish(state, example.rules, 1, lambda task, *_: tiles.tally(pixels, task))
     size = state.statistics.n
     # The last pass finds class 2 larger, the mean of all passes class 3.
     last = replace(state.statistics, n=np.array([size[0], size[1], 300, 100]))

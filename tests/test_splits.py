@@ -58,7 +58,7 @@ def test_two_sweeps_with_splits_keep_the_posterior(n_features: int, birth_block:
         own = replace(chosen, seed=1000 + number)
         state = state_from(partition, pixels, own, given)
         for _ in range(2):
-            state, _ = gibbs.sweep(state, own, lambda task: tiles.tally(pixels, task), pixels.part)
+            state, _ = gibbs.sweep(state, own, lambda task, *_: tiles.tally(pixels, task), pixels.part)
         visited.append(reader.read(state))
     assert_follows(truth, visited, is_independent=True)
 
@@ -127,7 +127,7 @@ def test_two_clusters_in_one_component_are_split_within_a_few_sweeps() -> None:
     state = state_of(pixels, np.zeros(2000, int), np.array([0]), chosen, prior(8))
     accepted = 0
     for _ in range(30):
-        state, info = gibbs.sweep(state, chosen, lambda task: tiles.tally(pixels, task), pixels.part)
+        state, info = gibbs.sweep(state, chosen, lambda task, *_: tiles.tally(pixels, task), pixels.part)
         accepted += info.split_accepted
     assert accepted > 0
     np.testing.assert_array_equal(np.sort(state.statistics.n)[-2:], np.sort(np.bincount(label)))

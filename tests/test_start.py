@@ -22,7 +22,7 @@ def begin(n_cells: tuple[int, int], n_labelled: int, is_single: bool = False) ->
     learnt = None
     if n_labelled:
         learnt = start.learn(Tile(0, pixels.feature[known >= 0], known[known >= 0]), chosen, given, 0, 0.0)
-    reads = (lambda task: tiles.tally(pixels, task), pixels.part)
+    reads = (lambda task, *_: tiles.tally(pixels, task), pixels.part)
     state = start.first_state(learnt, chosen, given, n_cells, reads)
     return state, np.stack([pixels.feature[label == k].mean(0) for k in range(4)])
 

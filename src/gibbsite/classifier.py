@@ -116,7 +116,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             {"model": self.model, "sweeps": self.sweeps, "chains": self.chains, "class_rule": self.class_rule}
             | (self.settings or {})
         )
-        # Matrices are small: threaded linear algebra is slower, and rounds differently on different machines.
+        # As in `cluster.holding_tiles`, but for the labelled rows too.
         with threadpool_limits(1):
             runs = [self._run(rows, chosen, len(known), number) for number in range(1, chosen.chains + 1)]
         self._draws = match_draws(runs, rows.feature, len(known))

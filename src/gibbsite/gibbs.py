@@ -5,9 +5,10 @@ sweep is: draw on the client, add up the tiles' answers (`reduce_tiles`: in this
 rest, which does not grow with the scene, on the sums.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from gibbsite.components import draw_components
 from gibbsite.splits import NO_TRIES, Tries
 from gibbsite.state import Rules, State, tidy
 from gibbsite.streams import Purpose
-from gibbsite.tiles import Pass, Task, Tile
+from gibbsite.tiles import Meanwhile, Pass, Task, Tile
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,13 @@ class Info:
     class_merge_accepted: int = 0
 
 
-ReduceTiles = Callable[[Task], Any]
+class ReduceTiles(Protocol):
+    """The answers of all tiles to a task, added up."""
+
+    def __call__(self, task: Task, meanwhile: Meanwhile = ..., /) -> Any:
+        """The sum. Whoever waits for others does meanwhile what is given; nothing depends on it."""
+
+
 ReadPixels = Callable[[int, int], Tile]
 
 
@@ -55,12 +62,13 @@ def sweep(state: State, rules: Rules, reduce_tiles: ReduceTiles, read_pixels: Re
         moments = statistics.moments(state.statistics, rules.step)
         state = replace(state, prior=hyper.estimate(moments, state.class_of, state.prior, rules.constants))
     task = plan_pass(state, rules)
-    answer = reduce_tiles(task)
     block = read_pixels(*task.skip)
-    state, label, n_born = moves.scan_block(state, rules, task, answer, block)
+    scan = functools.cache(functools.partial(moves.scan_block, state, rules, task, block))
+    answer = reduce_tiles(task, scan)
+    state, n_born = moves.take_over(state, task, answer, block, scan())
     tries = class_tries = NO_TRIES
     if splits.is_due(state, rules):
-        state, tries = splits.split_and_merge(state, rules, task, reduce_tiles, (block, label))
+        state, tries = splits.split_and_merge(state, rules, task, reduce_tiles, (block, scan().label))
     state = tidy(state, rules.n_known)
     if not rules.is_single:
         state = moves.reassign_classes(state, rules)

@@ -1,6 +1,6 @@
 """Moves that change the structure: births of components, and components changing class."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,11 +33,20 @@ def choose_block(sweep: int, rules: Rules) -> Range:
     return block * rules.birth_block, min((block + 1) * rules.birth_block, rules.n_pixels)
 
 
-def scan_block(state: State, rules: Rules, task: Pass, reply: Answer, block: Tile) -> tuple[State, Integers, int]:
-    """The state after the tiles' answers and the block's own Gibbs scan, the block's labels, and the number of births.
+@dataclass(frozen=True)
+class Scan:
+    """What became of the block's pixels."""
 
-    Components are still numbered as in the pass, empty ones among them.
-    """
+    label: Integers
+    """(n_block,) component of each, numbered as in the pass; after those of the pass come loose ones and new ones."""
+    loose_class: Integers
+    """Class of each component that is not of the pass, -1 where there is none."""
+    n_loose: int
+    """Components that were not of the pass before the scan."""
+
+
+def scan_block(state: State, rules: Rules, task: Pass, block: Tile) -> Scan:
+    """The block's own Gibbs scan, given this sweep's draw: it needs no answer of the tiles."""
     shown, prior, drawn = state.is_explicit, state.prior, task.components
     n_explicit, n_loose = int(shown.sum()), int((~shown).sum())
     # The scan numbers explicit components first, then loose ones, then room for those it opens.
@@ -63,11 +72,20 @@ def scan_block(state: State, rules: Rules, task: Pass, reply: Answer, block: Til
         (drawn.log_tail, prior.alpha, prior.gamma, rules.is_single),
         (prior.mean, prior.scale, prior.kappa0, prior.spread, prior.degrees),
     )
-    whole = _widen(reply, len(room)) + answer(block, label, n_explicit + len(room), task)
-    class_of = np.append(drawn.class_of, np.maximum(loose_class, 0))
-    state = name_classes(state, class_of, int(loose_class.max(initial=-1)) + 1)
+    return Scan(label, loose_class, n_loose)
+
+
+def take_over(state: State, task: Pass, reply: Answer, block: Tile, scan: Scan) -> tuple[State, int]:
+    """The state after the tiles' answers and the scan, and the number of births.
+
+    Components are still numbered as in the pass, empty ones among them.
+    """
+    n_explicit, n_more = len(task.components.class_of), len(scan.loose_class)
+    whole = _widen(reply, n_more) + answer(block, scan.label, n_explicit + n_more, task)
+    class_of = np.append(task.components.class_of, np.maximum(scan.loose_class, 0))
+    state = name_classes(state, class_of, int(scan.loose_class.max(initial=-1)) + 1)
     state = replace(state, statistics=whole.statistics, anchors=whole.anchors, block_label=whole.label - 1)
-    return state, label, int((whole.statistics.n[n_explicit + n_loose :] > 0).sum())
+    return state, int((whole.statistics.n[n_explicit + scan.n_loose :] > 0).sum())
 
 
 def _widen(reply: Answer, n_more: int) -> Answer:

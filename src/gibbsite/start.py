@@ -85,7 +85,7 @@ def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> S
     reply = answer(labelled, labelled.known.astype(np.int64), rules.n_known, task)
     state = state_of(reply, np.arange(rules.n_known), rules.n_known, prior)
     for _ in range(0 if rules.is_single else sweeps):
-        state, _ = gibbs.sweep(state, rules, lambda task: tally(labelled, task), labelled.part)
+        state, _ = gibbs.sweep(state, rules, lambda task, *_: tally(labelled, task), labelled.part)
     return state
 
 

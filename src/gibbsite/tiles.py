@@ -2,6 +2,7 @@
 
 import functools
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -20,6 +21,13 @@ NO_KEY = np.uint64(0)
 """Of an order that nobody asks for."""
 
 Range = tuple[int, int]
+
+Meanwhile = Callable[[], object]
+"""Work of the client that needs no answer of the tiles."""
+
+
+def nothing() -> None:
+    """What a client does that only waits."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from threadpoolctl import threadpool_limits
+
 from gibbsite.cluster.connect import connected
 from gibbsite.cluster.ownership import tile_ranges
 from gibbsite.cluster.pool import Pool
@@ -22,10 +24,13 @@ __all__ = ["Reduce", "TileHolder", "holding_tiles", "tile_ranges"]
 def holding_tiles(read: ReadTile, n_pixels: int, settings: Cluster) -> Iterator[Reduce]:
     """A `reduce_tiles` function over all pixels, on the cluster the settings ask for."""
     ranges = tile_ranges(n_pixels, settings.tile_pixels)
-    if settings.kind == "none":
-        holder = TileHolder(settings.threads or len(os.sched_getaffinity(0)))
-        holder.hold(read, ranges)
-        yield Reduce(holder.tally)
-        return
-    with connected(settings) as client, Pool(client, read, ranges, settings) as pool:
-        yield Reduce(pool.tally)
+    # The client's matrices are small: a threaded product of them is slower, rounds differently on different machines,
+    # and its threads spin on after it, on the cores that the tiles need.
+    with threadpool_limits(1):
+        if settings.kind == "none":
+            holder = TileHolder(settings.threads or len(os.sched_getaffinity(0)))
+            holder.hold(read, ranges)
+            yield Reduce(holder.tally)
+            return
+        with connected(settings) as client, Pool(client, read, ranges, settings) as pool:
+            yield Reduce(pool.tally)

@@ -17,7 +17,7 @@ from gibbsite.cluster.resident import ReadTile, Share, move_in
 from gibbsite.cluster.timing import Sum
 from gibbsite.errors import GibbsiteError
 from gibbsite.settings import Cluster
-from gibbsite.tiles import Task
+from gibbsite.tiles import Meanwhile, Task, nothing
 
 log = logging.getLogger(__name__)
 
@@ -65,10 +65,14 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self._client.sync(self._end)
 
-    def tally(self, task: Task) -> Sum:
-        """The answers of all tiles, added up."""
-        found: Sum = self._client.sync(self._tally, task)
-        return found
+    def tally(self, task: Task, meanwhile: Meanwhile = nothing) -> Sum:
+        """The answers of all tiles, added up; while workers are at it, this thread does something else."""
+        asked = asyncio.run_coroutine_threadsafe(self._tally(task), self._client.loop.asyncio_loop)
+        try:
+            meanwhile()
+            return asked.result()
+        finally:
+            asked.cancel()
 
     # --- in the event loop of the client
 

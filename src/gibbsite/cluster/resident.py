@@ -5,7 +5,7 @@ import functools
 import importlib
 import operator
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from gibbsite.cluster.ownership import Range
 from gibbsite.cluster.timing import Sum
 from gibbsite.cluster.warming import processor, warm
 from gibbsite.errors import GibbsiteError
-from gibbsite.tiles import Task, Tile, tally
+from gibbsite.tiles import Meanwhile, Task, Tile, nothing, tally
 
 ReadTile = Callable[[int, int], Tile]
 
@@ -27,6 +27,7 @@ class TileHolder:
     """Tiles, read once and kept, and the threads that tally them."""
 
     def __init__(self, n_threads: int) -> None:
+        self._n_threads = n_threads
         self._threads = ThreadPoolExecutor(n_threads)
         self._tiles: dict[Range, Tile] = {}
 
@@ -40,14 +41,30 @@ class TileHolder:
         found = list(self._threads.map(lambda one: read(*one).laid_out(), missing))
         self._tiles = kept | dict(zip(missing, found, strict=True))
 
-    def tally(self, task: Task) -> Sum:
-        """The sum of the tiles' answers."""
+    def tally(self, task: Task, meanwhile: Meanwhile = nothing) -> Sum:
+        """The sum of the tiles' answers; this thread first does what is to be done meanwhile."""
         begun = time.perf_counter()
         tiles = list(self._tiles.values())
-        # Added up as they come: answers of many tiles at once would need room.
-        answers = self._threads.map(lambda tile: tally(tile, task), tiles)
-        answer = functools.reduce(operator.add, answers) if tiles else None
+        waiting = iter(tiles)
+        # This thread works as well: one that sleeps meanwhile is woken late, or on a core that is taken.
+        others = [self._threads.submit(_add_up, waiting, task) for _ in range(min(self._n_threads, len(tiles)) - 1)]
+        try:
+            meanwhile()
+            mine = _add_up(waiting, task)
+        finally:
+            theirs = [other.result() for other in others]
+        found = [one for one in (mine, *theirs) if one is not None]
+        answer = functools.reduce(operator.add, found) if found else None
         return Sum(answer, sum(len(tile.feature) for tile in tiles), time.perf_counter() - begun)
+
+
+def _add_up(waiting: Iterator[Tile], task: Task) -> Any:
+    """The sum of the answers of the tiles that this thread got hold of; None of no tile."""
+    total = None
+    for tile in waiting:
+        found = tally(tile, task)
+        total = found if total is None else total + found
+    return total
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gibbsite.tiles import Task
+from gibbsite.tiles import Meanwhile, Task, nothing
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,20 @@ class Sum:
 class Reduce:
     """`reduce_tiles`, with a clock: the seconds spent beside the kernels."""
 
-    def __init__(self, tally: Callable[[Task], Sum]) -> None:
+    def __init__(self, tally: Callable[[Task, Meanwhile], Sum]) -> None:
         self._tally = tally
         self.overhead = 0.0
-        """Seconds so far in which no worker was busy with a tile: messages, sums of sums, losses."""
+        """Seconds so far in which neither a worker nor the client was busy with pixels: messages, sums, losses."""
 
-    def __call__(self, task: Task) -> Any:
-        begun = time.perf_counter()
-        found = self._tally(task)
-        self.overhead += max(0.0, time.perf_counter() - begun - found.seconds)
+    def __call__(self, task: Task, meanwhile: Meanwhile = nothing) -> Any:
+        begun, busy = time.perf_counter(), 0.0
+
+        def timed() -> None:
+            nonlocal busy
+            since = time.perf_counter()
+            meanwhile()
+            busy = time.perf_counter() - since
+
+        found = self._tally(task, timed)
+        self.overhead += max(0.0, time.perf_counter() - begun - max(found.seconds, busy))
         return found.answer

@@ -5,63 +5,17 @@ Components that live in the block alone ("loose") have their mean integrated out
 are loose have mean and covariance integrated out too. Each pixel leaves its component and chooses anew with its full
 conditional, so the scan is an exact Gibbs step.
 
-What a pixel makes of the explicit components, and of opening one in a class with drawn parameters, does not change
-during the scan: it is computed for a chunk of pixels at a time, in vector registers.
+What does not change during the scan is computed beforehand (`settled`). Where there is nothing loose, which is the
+rule, the scan itself only adds and compares.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from gibbsite.kernels.loose import Vague, change_class, clear_class, log_student, start_classes, start_loose
-
-LOG_2PI = math.log(2.0 * math.pi)
-LOG2_E = 1.0 / math.log(2.0)
-ROUND = 1.5 * 2.0**52
-"""A small float64 added to it is rounded to a whole number, which then stands in the lowest bits."""
-CHUNK = 64
-"""Pixels scored at a time."""
-NEGLIGIBLE = -50.0
-"""Log odds against the best below which a choice is none: 2e-22 is less than a uniform resolves."""
-
-
-class Drawn(NamedTuple):
-    """The explicit components and the classes with drawn parameters."""
-
-    class_of: np.ndarray
-    log_weight: np.ndarray
-    whitened_mean: np.ndarray
-    centre: np.ndarray
-    whiten: np.ndarray
-    log_det_whiten: np.ndarray
-
-
-class Process(NamedTuple):
-    """The Dirichlet processes."""
-
-    log_tail: float
-    """log π_*."""
-    alpha: float
-    gamma: float
-    is_single: bool
-    """A class has one component only."""
-
-
-class Settled(NamedTuple):
-    """What the pixels of a chunk make of whatever does not change during the scan."""
-
-    white: np.ndarray
-    """(n_classes, n_features, CHUNK) U_k (x − μ_k)."""
-    opening: np.ndarray
-    """(n_classes, CHUNK) log density in a component yet to open in a drawn class."""
-    odds: np.ndarray
-    """(n_explicit, CHUNK) odds of the explicit components, against the best of them."""
-    best: np.ndarray
-    """(CHUNK,) log odds of the best, -inf where none is open to the pixel."""
-    total: np.ndarray
-    """(CHUNK,) sum of the odds."""
+from gibbsite.kernels.settled import CHUNK, LOG_2PI, Drawn, Process, make_room, settle
 
 
 @njit(nogil=True, cache=True)
@@ -88,12 +42,12 @@ def scan_block(x, known, uniform, label, explicit, loose_class, process, prior):
     # Loose components stand below `top`: the room after them need not be looked at.
     top = int(np.flatnonzero(np.append(-2, loose.class_of) != -1)[-1])
     n_loose, n_tail = int((loose.class_of >= 0).sum()), int((label >= n_explicit).sum())
-    settled = _make_room(n_explicit, n_classes, n_features)
+    settled = make_room(n_explicit, n_classes, n_features)
     score = np.empty(2 * len(loose_class) + n_classes + 1)
     for i in range(n_pixels):
         at = i % CHUNK
         if at == 0:
-            _settle(x[i : i + CHUNK], known[i : i + CHUNK], drawn, vague.spread, settled)
+            settle(x[i : i + CHUNK], known[i : i + CHUNK], drawn, process, vague, classes, settled)
         if label[i] >= n_explicit:
             n_loose -= _leave(x[i], label[i] - n_explicit, drawn, loose, classes, vague)
             n_tail -= 1
@@ -101,16 +55,20 @@ def scan_block(x, known, uniform, label, explicit, loose_class, process, prior):
         free = 0
         while free < len(loose_class) and loose.class_of[free] >= 0:
             free += 1
-        share = process.log_tail - math.log(process.alpha + n_tail)
-        _score_loose(x[i], known[i], at, share, drawn, loose, classes, vague.spread, settled, score[:top])
-        openings = score[top : top + n_classes + 1]
-        openings[:] = -np.inf
-        if free < len(loose_class):
-            share += math.log(process.alpha)
-            share -= 0.0 if process.is_single else math.log(n_explicit + n_loose + process.gamma)
-            _score_openings(x[i], known[i], at, share, process, loose, classes, vague.spread, settled, openings)
+        share = 1.0 / (process.alpha + n_tail)
+        opening = share * process.alpha if free < len(loose_class) else 0.0
+        opening /= 1.0 if process.is_single else n_explicit + n_loose + process.gamma
+        choices = score[: top + n_classes + 1]
+        is_settled = settled.best[at] > -np.inf
+        tail = process.log_tail - (settled.best[at] if is_settled else 0.0)
+        _score_loose(x[i], known[i], at, tail, drawn, loose, classes, vague.spread, settled, choices[:top])
+        _score_openings(x[i], known[i], tail, loose, classes, vague.spread, choices[top:])
+        scale = _to_odds(choices, is_settled)
+        for j in range(top):
+            choices[j] *= share
+        _seat(at, opening, scale, process, classes, settled, choices[top:])
 
-        chosen = _pick(at, settled, score[: top + n_classes + 1], uniform[i])
+        chosen = _pick(at, settled, scale, n_explicit, choices, uniform[i])
         if chosen >= n_explicit + top:
             k = chosen - n_explicit - top
             chosen = n_explicit + free
@@ -157,101 +115,9 @@ def _leave(x, j, drawn, loose, classes, vague):
     return 1
 
 
-@njit(cache=True)
-def _make_room(n_explicit, n_classes, n_features):
-    return Settled(
-        np.empty((n_classes, n_features, CHUNK)),
-        np.empty((n_classes, CHUNK)),
-        np.empty((n_explicit, CHUNK)),
-        np.empty(CHUNK),
-        np.empty(CHUNK),
-    )
-
-
-@njit(cache=True)
-def _settle(x, known, drawn, spread, settled):
-    """Score a chunk of pixels against whatever does not change."""
-    n_features, c = x.shape[1], 0
-    distance = np.empty(CHUNK)
-    for k in range(len(drawn.centre)):
-        white = settled.white[k]
-        _whiten(x, drawn.centre[k], drawn.whiten[k], white)
-        peak = drawn.log_det_whiten[k] - 0.5 * n_features * LOG_2PI
-        _measure(white, np.zeros(n_features), distance)
-        settled.opening[k] = peak - 0.5 * n_features * math.log1p(spread) - distance * (0.5 / (1.0 + spread))
-        while c < len(drawn.class_of) and drawn.class_of[c] == k:
-            _measure(white, drawn.whitened_mean[c], distance)
-            settled.odds[c] = drawn.log_weight[c] + peak - 0.5 * distance
-            c += 1
-    for i in range(len(x)):
-        if known[i] >= 0:
-            settled.odds[drawn.class_of != known[i], i] = -np.inf
-    _normalise(settled.odds, settled.best, settled.total)
-
-
-# Coefficients are read before the loops over pixels that use them: only then do these become vector code.
-
-
-@njit(cache=True, fastmath={"contract"})
-def _whiten(x, centre, whiten, white):
-    """U (x − centre) of each pixel, into columns."""
-    n, n_features = x.shape
-    away = np.zeros((n_features, CHUNK))
-    for a in range(n_features):
-        middle = centre[a]
-        for i in range(n):
-            away[a, i] = x[i, a] - middle
-    white[:] = 0.0
-    for a in range(n_features):
-        for b in range(a, n_features):
-            weight = whiten[a, b]
-            for i in range(CHUNK):
-                white[a, i] += weight * away[b, i]
-
-
-@njit(cache=True, fastmath={"contract"})
-def _measure(white, centre, distance):
-    """Squared distances of columns from a centre."""
-    distance[:] = 0.0
-    for a in range(len(white)):
-        middle = centre[a]
-        for i in range(CHUNK):
-            distance[i] += (white[a, i] - middle) ** 2
-
-
-@njit(cache=True, fastmath={"contract"})
-def _normalise(odds, best, total):
-    """Log odds to odds against the best of each pixel.
-
-    eᵗ = 2ᵏ eʳ with a whole k and |r| ≤ ln(2)/2: eʳ by its series, to 1e-14, and k by what ROUND leaves in the lowest
-    bits, from where it moves to the exponent.
-    """
-    best[:] = -np.inf
-    total[:] = 0.0
-    raised, scale = np.empty(CHUNK), np.empty(CHUNK)
-    bits, exponent = raised.view(np.int64), scale.view(np.int64)
-    for row in odds:
-        for i in range(CHUNK):
-            best[i] = row[i] if row[i] > best[i] else best[i]
-    for row in odds:
-        for i in range(CHUNK):
-            # Where no component is open to a pixel, t is no number.
-            t = row[i] - best[i]
-            raised[i] = (t if t > NEGLIGIBLE else NEGLIGIBLE) * LOG2_E + ROUND
-            exponent[i] = (bits[i] + 1023) << 52
-        for i in range(CHUNK):
-            t = row[i] - best[i]
-            r = t - (raised[i] - ROUND) / LOG2_E
-            series = 1.0 + r / 11.0
-            for power in (10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0):
-                series = 1.0 + series * (r / power)
-            row[i] = series * scale[i] if t > NEGLIGIBLE else 0.0
-            total[i] += row[i]
-
-
 @njit(inline="always")
-def _score_loose(x, known, at, share, drawn, loose, classes, spread, settled, score):
-    """Log odds of the loose components."""
+def _score_loose(x, known, at, tail, drawn, loose, classes, spread, settled, score):
+    """Log odds of the loose components; tail: log π_* against the best of what is settled."""
     n_features = len(x)
     for j in range(len(score)):
         k = loose.class_of[j]
@@ -267,38 +133,57 @@ def _score_loose(x, known, at, share, drawn, loose, classes, spread, settled, sc
             density -= 0.5 * distance / variance
         else:
             density = log_student(x, j, k, loose, classes, spread)
-        score[j] = share + math.log(loose.size[j]) + density
+        score[j] = tail + math.log(loose.size[j]) + density
 
 
 @njit(inline="always")
-def _score_openings(x, known, at, share, process, loose, classes, spread, settled, score):
-    """Log odds of opening a component in each class, the last one new."""
+def _score_openings(x, known, tail, loose, classes, spread, score):
+    """Log odds of a component in each class whose parameters are integrated out, -inf for the others and a new one."""
     newest = len(score) - 1
-    for k in range(newest + 1):
-        is_new = k == newest if known < 0 else k == known and classes.members[k] == 0
-        if (known >= 0 and known != k) or not (is_new or (classes.members[k] > 0 and not process.is_single)):
-            continue
-        density = settled.opening[k, at] if classes.is_drawn[k] else log_student(x, -1, k, loose, classes, spread)
-        seats = 0.0 if process.is_single else math.log(process.gamma if is_new else classes.members[k])
-        score[k] = share + seats + density
+    score[:] = -np.inf
+    for k in range(newest):
+        # A known class may be without components; its own pixels may open one.
+        is_open = classes.members[k] > 0 if known < 0 else k == known
+        if is_open and not classes.is_drawn[k]:
+            score[k] = tail + log_student(x, -1, k, loose, classes, spread)
 
 
 @njit(inline="always")
-def _pick(at, settled, score, u):
-    """What u picks: an explicit component, or after those one of the scored choices, with odds exp(score)."""
-    best = settled.best[at]
+def _to_odds(score, is_settled):
+    """Log odds to odds against the best of all; that of what is settled, if anything is, against it."""
+    top = 0.0 if is_settled else -np.inf
     for j in range(len(score)):
-        best = max(best, score[j])
-    explicit = math.exp(settled.best[at] - best) * settled.total[at]
+        top = max(top, score[j])
+    for j in range(len(score)):
+        score[j] = math.exp(score[j] - top) if score[j] > -np.inf else 0.0
+    return math.exp(-top) if top > 0.0 else 1.0
+
+
+@njit(inline="always")
+def _seat(at, opening, scale, process, classes, settled, odds):
+    """Let every class have as many chances that a component opens in it as it has components, and a new one γ."""
+    newest, n_explicit = len(odds) - 1, len(settled.odds) - len(settled.white) - 1
+    odds[newest] = opening * (1.0 if process.is_single else process.gamma) * scale * settled.odds[-1, at]
+    for k in range(newest):
+        if classes.is_drawn[k]:
+            odds[k] = scale * settled.odds[n_explicit + k, at]
+        if process.is_single:
+            odds[k] *= opening if classes.members[k] == 0 else 0.0
+        else:
+            odds[k] *= opening * (classes.members[k] if classes.members[k] > 0 else process.gamma)
+
+
+@njit(inline="always")
+def _pick(at, settled, scale, n_explicit, odds, u):
+    """What u picks: an explicit component, or after those one of the other choices, with these odds."""
+    explicit = scale * settled.total[at]
     total = explicit
-    for j in range(len(score)):
-        if score[j] - best > NEGLIGIBLE:
-            total += math.exp(score[j] - best)
-    goal, n_explicit = u * total, len(settled.odds)
+    for j in range(len(odds)):
+        total += odds[j]
+    goal = u * total
     chosen, running = 0, explicit
     if goal < explicit:
-        goal *= settled.total[at] / explicit
-        running = 0.0
+        goal, running = goal / scale, 0.0
         for c in range(n_explicit):
             if settled.odds[c, at] > 0.0:
                 running += settled.odds[c, at]
@@ -306,9 +191,9 @@ def _pick(at, settled, score, u):
                 if running > goal:
                     break
         return chosen
-    for j in range(len(score)):
-        if score[j] - best > NEGLIGIBLE:
-            running += math.exp(score[j] - best)
+    for j in range(len(odds)):
+        if odds[j] > 0.0:
+            running += odds[j]
             chosen = n_explicit + j
             if running > goal:
                 break

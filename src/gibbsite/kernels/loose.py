@@ -98,6 +98,17 @@ def _note_constants(k, classes):
 
 
 @njit(cache=True)
+def log_peak_of_new(vague, blur):
+    """Log density at the mean of a new class; blur as `_distance` has it."""
+    n_features = len(vague.mean)
+    half = 0.5 * (vague.degrees + 1.0)
+    peak = math.lgamma(half) - math.lgamma(half - 0.5 * n_features) - 0.5 * n_features * (LOG_PI + math.log(blur))
+    for a in range(n_features):
+        peak -= math.log(vague.factor[a, a])
+    return peak
+
+
+@njit(cache=True)
 def log_student(x, j, k, loose, classes, spread):
     """Log density of pixel x in loose component j (-1: one yet to open) of class k."""
     away, blur = _distance(x, j, k, loose, classes, spread)

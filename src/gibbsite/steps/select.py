@@ -26,7 +26,7 @@ from gibbsite.settings import Fit, Settings
 from gibbsite.state import Rules, State
 from gibbsite.statistics import Integers, Statistics
 from gibbsite.streams import Purpose
-from gibbsite.tiles import Task
+from gibbsite.tiles import Meanwhile, Task, nothing
 
 log = logging.getLogger(__name__)
 
@@ -92,8 +92,8 @@ class Passes:
         self._reduce_tiles = reduce_tiles
         self.statistics: list[Statistics] = []
 
-    def __call__(self, task: Task) -> Any:
-        reply = self._reduce_tiles(task)
+    def __call__(self, task: Task, meanwhile: Meanwhile = nothing) -> Any:
+        reply = self._reduce_tiles(task, meanwhile)
         self.statistics.append(reply.statistics)
         return reply
 
