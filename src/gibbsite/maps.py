@@ -30,19 +30,20 @@ class Certainty:
 
 def class_probabilities(feature: NDArray[np.int16], draws: list[Components], step: float) -> Floats:
     """(n_pixels, n_classes) class probabilities, averaged over the draws."""
-    out = np.zeros((len(feature), len(draws[0].centre)))
-    plane = kernels.lay_out(feature)
-    for components in draws:
-        kernels.class_odds(plane, np.float32(step), components.lanes(), out)
-    return out / len(draws)
+    return _average(feature, draws, step, [components.lanes()[0] for components in draws])
 
 
 def component_probabilities(feature: NDArray[np.int16], draws: list[Components], step: float) -> Floats:
     """(n_pixels, n_components) component probabilities, averaged over the draws of one structure."""
-    out = np.zeros((len(feature), len(draws[0].mean)))
+    return _average(feature, draws, step, [np.arange(len(components.mean) + 1) for components in draws])
+
+
+def _average(feature: NDArray[np.int16], draws: list[Components], step: float, starts: list[Integers]) -> Floats:
+    """(n_pixels, n_groups) probabilities of groups of components, which start so."""
+    out = np.zeros((len(feature), len(starts[0]) - 1))
     plane = kernels.lay_out(feature)
-    for components in draws:
-        kernels.component_odds(plane, np.float32(step), components.lanes(), out)
+    for components, start in zip(draws, starts, strict=True):
+        kernels.add_odds(plane, np.float32(step), components.lanes(), start, out)
     return out / len(draws)
 
 

@@ -2,7 +2,7 @@
 
 from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
-from gibbsite.kernels.lanes import class_odds, component_odds, find_anchors, indicate, lay_out, log_density, uniforms
+from gibbsite.kernels.lanes import add_odds, find_anchors, indicate, lay_out, log_density, uniforms
 from gibbsite.kernels.lines import (
     bridge_gaps,
     combine_bands,
@@ -22,15 +22,14 @@ from gibbsite.kernels.stripes import keep_ratios, median_keys
 from gibbsite.kernels.sums import add_up
 
 __all__ = [
+    "add_odds",
     "add_up",
     "best_of_columns",
     "bridge_gaps",
     "change_seat",
     "choose_seats",
-    "class_odds",
     "combine_bands",
     "combine_bands_by_column",
-    "component_odds",
     "crookedness",
     "despike_columns",
     "despike_spectra",

@@ -235,13 +235,15 @@ def find_anchors(label, first_rank, key, skip, order, rank):
 
 
 @njit(nogil=True, cache=True)
-def class_odds(plane, step, components, probability):
-    """Add each pixel's class probabilities under one draw to `probability` (n, n_classes)."""
+def add_odds(plane, step, components, start, probability):
+    """Add each pixel's probabilities under one draw to `probability` (n, n_groups): of classes, or of components.
+
+    start (n_groups + 1,) where each group of components starts.
+    """
     n_pixels, n_features = len(probability), plane.shape[0]
-    class_start = components[0]
-    n_classes = len(class_start) - 1
+    n_groups = len(start) - 1
     x, work = _rows(n_features), _work(n_features)
-    score, odds = _rows(class_start[-1]), _rows(n_classes)
+    score, odds = _rows(start[-1]), _rows(n_groups)
     nobody = np.empty(LANES, np.int32)
     for first in range(0, n_pixels, LANES):
         stop = min(first + LANES, n_pixels)
@@ -249,42 +251,17 @@ def class_odds(plane, step, components, probability):
         _score(x, False, nobody, components, work, score)
         best = load(work[2], 0)
         total = spread(np.float32(0.0))
-        for k in range(n_classes):
+        for k in range(n_groups):
             mine = spread(np.float32(0.0))
-            for c in range(class_start[k], class_start[k + 1]):
+            for c in range(start[k], start[k + 1]):
                 mine = mine + exp2(load(score, c) - best)
             store(odds, k, mine)
             total = total + mine
-        for k in range(n_classes):
+        for k in range(n_groups):
             store(odds, k, load(odds, k) / total)
         for i in range(stop - first):
-            for k in range(n_classes):
+            for k in range(n_groups):
                 probability[first + i, k] += odds[k, i]
-
-
-@njit(nogil=True, cache=True)
-def component_odds(plane, step, components, probability):
-    """Add each pixel's component probabilities under one draw to `probability` (n, n_components)."""
-    n_pixels, n_features = len(probability), plane.shape[0]
-    n_components = components[0][-1]
-    x, work = _rows(n_features), _work(n_features)
-    score = _rows(n_components)
-    nobody = np.empty(LANES, np.int32)
-    for first in range(0, n_pixels, LANES):
-        stop = min(first + LANES, n_pixels)
-        _load(plane, first, step, x)
-        _score(x, False, nobody, components, work, score)
-        best = load(work[2], 0)
-        total = spread(np.float32(0.0))
-        for c in range(n_components):
-            mine = exp2(load(score, c) - best)
-            store(score, c, mine)
-            total = total + mine
-        for c in range(n_components):
-            store(score, c, load(score, c) / total)
-        for i in range(stop - first):
-            for c in range(n_components):
-                probability[first + i, c] += score[c, i]
 
 
 @njit(nogil=True, cache=True)
