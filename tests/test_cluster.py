@@ -159,7 +159,8 @@ def test_chain_is_the_same_though_workers_are_killed_every_few_seconds(
         ended.set()
         killer.join()
     assert len(killed) >= 4
-    assert len(dealt(caplog)) > 4
+    # A newcomer that is killed before the next pass never held a tile.
+    assert len(dealt(caplog)) > 2
 
 
 def _children(parent: int) -> list[int]:

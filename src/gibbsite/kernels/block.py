@@ -40,8 +40,12 @@ def scan_block(x, known, uniform, label, explicit, loose_class, process, prior):
             _change(x[i], label[i] - n_explicit, 1, drawn, loose, classes, vague)
 
     # Loose components stand below `top`: the room after them need not be looked at.
-    top = int(np.flatnonzero(np.append(-2, loose.class_of) != -1)[-1])
-    n_loose, n_tail = int((loose.class_of >= 0).sum()), int((label >= n_explicit).sum())
+    top, n_loose, n_tail = 0, 0, 0
+    for j in range(len(loose_class)):
+        if loose.class_of[j] >= 0:
+            top, n_loose = j + 1, n_loose + 1
+    for i in range(n_pixels):
+        n_tail += label[i] >= n_explicit
     settled = make_room(n_explicit, n_classes, n_features)
     score = np.empty(2 * len(loose_class) + n_classes + 1)
     for i in range(n_pixels):
@@ -109,7 +113,9 @@ def _leave(x, j, drawn, loose, classes, vague):
     loose.class_of[j] = -1
     classes.members[k] -= 1
     # What rounding leaves behind must not reach those who come after.
-    loose.total[j], loose.white_total[j] = 0.0, 0.0
+    for a in range(len(x)):
+        loose.total[j, a] = 0.0
+        loose.white_total[j, a] = 0.0
     if classes.members[k] == 0:
         clear_class(k, classes, vague)
     return 1
@@ -140,8 +146,9 @@ def _score_loose(x, known, at, tail, drawn, loose, classes, spread, settled, sco
 def _score_openings(x, known, tail, loose, classes, spread, score):
     """Log odds of a component in each class whose parameters are integrated out, -inf for the others and a new one."""
     newest = len(score) - 1
-    score[:] = -np.inf
+    score[newest] = -np.inf
     for k in range(newest):
+        score[k] = -np.inf
         # A known class may be without components; its own pixels may open one.
         is_open = classes.members[k] > 0 if known < 0 else k == known
         if is_open and not classes.is_drawn[k]:

@@ -82,7 +82,11 @@ def start_classes(explicit_class, loose_class, n_slots, vague):
 @njit(cache=True)
 def clear_class(k, classes, vague):
     """Let class k be a new one."""
-    classes.mean[k], classes.factor[k] = vague.mean, vague.factor
+    # Loops over features, here and below: assigning whole rows takes numba seconds to compile.
+    for a in range(len(vague.mean)):
+        classes.mean[k, a] = vague.mean[a]
+        for b in range(len(vague.mean)):
+            classes.factor[k, a, b] = vague.factor[a, b]
     classes.kappa[k], classes.degrees[k] = vague.kappa, vague.degrees
     _note_constants(k, classes)
 
@@ -125,10 +129,15 @@ def log_student(x, j, k, loose, classes, spread):
 @njit(inline="always")
 def _distance(x, j, k, loose, classes, spread):
     """Pixel x less where class k expects it in component j, and how many Σ_k blur that place."""
+    n_features = len(x)
+    away = np.empty(n_features)
     if j < 0:
-        return x - classes.mean[k], 1.0 + spread + 1.0 / classes.kappa[k]
+        for a in range(n_features):
+            away[a] = x[a] - classes.mean[k, a]
+        return away, 1.0 + spread + 1.0 / classes.kappa[k]
     shrink = 1.0 + spread * loose.size[j]
-    away = x - (classes.mean[k] + spread * loose.total[j]) / shrink
+    for a in range(n_features):
+        away[a] = x[a] - (classes.mean[k, a] + spread * loose.total[j, a]) / shrink
     return away, 1.0 + spread / shrink + 1.0 / (shrink * shrink * classes.kappa[k])
 
 
@@ -141,7 +150,9 @@ def change_class(x, j, sign, loose, classes, spread):
     away, blur = _distance(x, j, k, loose, classes, spread)
     if sign > 0:
         _change_means(x, j, k, sign, loose, classes, spread)
-    _change_factor(classes.factor[k], away / math.sqrt(blur), sign)
+    for a in range(len(away)):
+        away[a] /= math.sqrt(blur)
+    _change_factor(classes.factor[k], away, sign)
     classes.degrees[k] += sign
     _note_constants(k, classes)
 
@@ -151,10 +162,12 @@ def _change_means(x, j, k, sign, loose, classes, spread):
     """Size and Σx of the component, κ_k and μ̄_k of its class."""
     before, after = 1.0 + spread * loose.size[j], 1.0 + spread * (loose.size[j] + sign)
     kappa = classes.kappa[k] + (loose.size[j] + sign) / after - loose.size[j] / before
-    joined = loose.total[j] + sign * x
-    classes.mean[k] = (classes.kappa[k] * classes.mean[k] + joined / after - loose.total[j] / before) / kappa
+    for a in range(len(x)):
+        joined = loose.total[j, a] + sign * x[a]
+        moved = classes.kappa[k] * classes.mean[k, a] + joined / after - loose.total[j, a] / before
+        classes.mean[k, a] = moved / kappa
+        loose.total[j, a] = joined
     classes.kappa[k] = kappa
-    loose.total[j] = joined
     loose.size[j] += sign
 
 

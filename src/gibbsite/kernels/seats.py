@@ -171,13 +171,16 @@ def _log_evidence(c, k, given, guests, tables):
     """log M of class k with component c (-1: none) in it, but for the components' shrinkage, which cancels."""
     n_features = len(given.mean)
     n, kappa = tables.n[k], given.kappa0 + tables.weight[k]
-    total = given.kappa0 * given.mean + tables.total[k]
-    scale = given.scale + given.kappa0 * np.outer(given.mean, given.mean) + tables.outer[k]
+    total, scale = np.empty(n_features), np.empty((n_features, n_features))
+    _add_prior(k, given, tables, total, scale)
     if c >= 0:
-        pull = guests.weight[c] * guests.mean[c]
-        n, kappa, total = n + guests.n[c], kappa + guests.weight[c], total + pull
-        scale += guests.scatter[c] + np.outer(pull, guests.mean[c])
-    scale -= np.outer(total, total) / kappa
+        n, kappa = n + guests.n[c], kappa + guests.weight[c]
+        for a in range(n_features):
+            pull = guests.weight[c] * guests.mean[c, a]
+            total[a] += pull
+            for b in range(n_features):
+                scale[a, b] += guests.scatter[c, a, b] + pull * guests.mean[c, b]
+    _centre(total, kappa, 1.0, scale)
     degrees = given.degrees + n
     log_gamma = 0.0
     for a in range(n_features):
@@ -194,21 +197,25 @@ def _log_evidence(c, k, given, guests, tables):
 def _set_student(k, given, tables):
     """The Student t of a class, with ν − d + 1 degrees of freedom and scale matrix Ψ/(ν − d + 1)."""
     n_features, degrees = len(given.mean), given.degrees + tables.n[k]
+    total, scale = np.empty(n_features), np.empty((n_features, n_features))
     if given.rule == PREDICTIVE or tables.n[k] == 0.0:
         kappa = given.kappa0 + tables.weight[k]
-        total = given.kappa0 * given.mean + tables.total[k]
-        scale = given.scale + given.kappa0 * np.outer(given.mean, given.mean) + tables.outer[k]
-        scale = (1.0 + given.spread + 1.0 / kappa) * (scale - np.outer(total, total) / kappa)
-        tables.middle[k] = total / kappa
+        _add_prior(k, given, tables, total, scale)
+        _centre(total, kappa, 1.0 + given.spread + 1.0 / kappa, scale)
+        for a in range(n_features):
+            tables.middle[k, a] = total[a] / kappa
     else:
-        middle = tables.total[k] / tables.n[k]
         free = degrees - n_features + 1.0
-        covariance = (given.scale + tables.within[k]) / free
-        between = (tables.outer[k] - tables.within[k]) / tables.n[k] - np.outer(middle, middle)
         n_effective = tables.n[k] ** 2 / tables.squares[k]
-        scatter = given.reach_weight * given.spread * covariance + n_effective * between
-        scale = free * (covariance + scatter / (given.reach_weight + n_effective))
-        tables.middle[k] = middle
+        for a in range(n_features):
+            tables.middle[k, a] = tables.total[k, a] / tables.n[k]
+        for a in range(n_features):
+            for b in range(n_features):
+                covariance = (given.scale[a, b] + tables.within[k, a, b]) / free
+                between = (tables.outer[k, a, b] - tables.within[k, a, b]) / tables.n[k]
+                between -= tables.middle[k, a] * tables.middle[k, b]
+                scatter = given.reach_weight * given.spread * covariance + n_effective * between
+                scale[a, b] = free * (covariance + scatter / (given.reach_weight + n_effective))
     half = 0.5 * (degrees + 1.0)
     log_gamma = math.lgamma(half) - math.lgamma(half - 0.5 * n_features)
     log_det = _factorise(scale)
@@ -218,7 +225,25 @@ def _set_student(k, given, tables):
     tables.is_stale[k] = False
 
 
-# Matrices are small, and many: calls of a library would take longer than the work. Inner loops run along rows.
+@njit(cache=True)
+def _add_prior(k, given, tables, total, scale):
+    """Set κ0 μ0 + Σ w_l x̄_l, and Ψ0 + κ0 μ0 μ0ᵀ + Σ (S_l + w_l x̄_l x̄_lᵀ)."""
+    for a in range(len(total)):
+        total[a] = given.kappa0 * given.mean[a] + tables.total[k, a]
+        for b in range(len(total)):
+            scale[a, b] = given.scale[a, b] + given.kappa0 * given.mean[a] * given.mean[b] + tables.outer[k, a, b]
+
+
+@njit(cache=True)
+def _centre(total, kappa, factor, scale):
+    """Take the outer product of the mean from the scale, and multiply."""
+    for a in range(len(total)):
+        for b in range(len(total)):
+            scale[a, b] = factor * (scale[a, b] - total[a] * total[b] / kappa)
+
+
+# Matrices are small, and many: calls of a library would take longer than the work. Loops are written out, which numba
+# compiles in a fraction of the time of array expressions; inner ones run along rows.
 
 
 @njit(cache=True, fastmath={"contract"})
@@ -253,7 +278,9 @@ def _invert(factor, inverse):
             weight = factor[a, c]
             for b in range(a + 1):
                 rows[c, b] -= weight * rows[a, b]
-    inverse[:] = 0.0
+    for a in range(n_features):
+        for b in range(n_features):
+            inverse[a, b] = 0.0
     for a in range(n_features):
         for c in range(a + 1):
             weight = rows[a, c]
@@ -264,5 +291,17 @@ def _invert(factor, inverse):
 @njit(cache=True)
 def _pick(score, u):
     """The index that u picks with odds exp(score)."""
-    odds = np.cumsum(np.exp(score - score.max()))
-    return int(np.searchsorted(odds, u * odds[-1], side="right"))
+    best, total = -np.inf, 0.0
+    for k in range(len(score)):
+        best = max(best, score[k])
+    for k in range(len(score)):
+        total += math.exp(score[k] - best)
+    goal, running, chosen = u * total, 0.0, 0
+    for k in range(len(score)):
+        odds = math.exp(score[k] - best)
+        running += odds
+        if odds > 0.0:
+            chosen = k
+            if running > goal:
+                break
+    return chosen

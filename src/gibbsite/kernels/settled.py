@@ -84,10 +84,13 @@ def settle(x, known, drawn, process, vague, classes, settled):
         wide = process.log_tail + peak - 0.5 * n_features * math.log1p(vague.spread)
         # Of a class whose parameters are integrated out the pixels in the block know more.
         wide = wide if classes.is_drawn[k] else -np.inf
-        settled.odds[n_explicit + k] = wide - distance * (0.5 / (1.0 + vague.spread))
+        for i in range(CHUNK):
+            settled.odds[n_explicit + k, i] = wide - distance[i] * (0.5 / (1.0 + vague.spread))
         while c < n_explicit and drawn.class_of[c] == k:
             _measure(white, drawn.whitened_mean[c], distance)
-            settled.odds[c] = drawn.log_weight[c] + peak - 0.5 * distance
+            height = drawn.log_weight[c] + peak
+            for i in range(CHUNK):
+                settled.odds[c, i] = height - 0.5 * distance[i]
             c += 1
     _move(x, vague.mean, away)
     _measure_back(away, vague.factor, distance)
@@ -97,14 +100,18 @@ def settle(x, known, drawn, process, vague, classes, settled):
         settled.odds[-1, i] = peak - 0.5 * (vague.degrees + 1.0) * math.log1p(distance[i] / blur)
     for i in range(len(x)):
         if known[i] >= 0:
-            settled.odds[:n_explicit][drawn.class_of != known[i], i] = -np.inf
+            for c in range(n_explicit):
+                if drawn.class_of[c] != known[i]:
+                    settled.odds[c, i] = -np.inf
             for k in range(n_classes + 1):
                 if k != known[i]:
                     settled.odds[n_explicit + k, i] = -np.inf
     _normalise(settled.odds, settled.best)
-    settled.total[:] = 0.0
-    for row in settled.odds[:n_explicit]:
-        settled.total[:] += row
+    for i in range(CHUNK):
+        settled.total[i] = 0.0
+    for c in range(n_explicit):
+        for i in range(CHUNK):
+            settled.total[i] += settled.odds[c, i]
 
 
 # Coefficients are read before the loops over pixels that use them: only then do these become vector code.
@@ -123,7 +130,8 @@ def _move(x, centre, away):
 def _measure_back(away, factor, distance):
     """Squared lengths of R⁻ᵀ times columns, which are spoilt."""
     n_features = len(away)
-    distance[:] = 0.0
+    for i in range(CHUNK):
+        distance[i] = 0.0
     for a in range(n_features):
         scale = 1.0 / factor[a, a]
         for i in range(CHUNK):
@@ -139,8 +147,9 @@ def _measure_back(away, factor, distance):
 def _whiten(away, whiten, white):
     """U times columns."""
     n_features = len(away)
-    white[:] = 0.0
     for a in range(n_features):
+        for i in range(CHUNK):
+            white[a, i] = 0.0
         for b in range(a, n_features):
             weight = whiten[a, b]
             for i in range(CHUNK):
@@ -150,7 +159,8 @@ def _whiten(away, whiten, white):
 @njit(cache=True, fastmath={"contract"})
 def _measure(white, centre, distance):
     """Squared distances of columns from a centre."""
-    distance[:] = 0.0
+    for i in range(CHUNK):
+        distance[i] = 0.0
     for a in range(len(white)):
         middle = centre[a]
         for i in range(CHUNK):
@@ -164,7 +174,8 @@ def _normalise(odds, best):
     eᵗ = 2ᵏ eʳ with a whole k and |r| ≤ ln(2)/2: eʳ by its series, to 1e-14, and k by what ROUND leaves in the lowest
     bits, from where it moves to the exponent.
     """
-    best[:] = -np.inf
+    for i in range(CHUNK):
+        best[i] = -np.inf
     raised, scale = np.empty(CHUNK), np.empty(CHUNK)
     bits, exponent = raised.view(np.int64), scale.view(np.int64)
     for row in odds:
