@@ -2,11 +2,13 @@
 
 import json
 import logging
+import os
 import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -187,11 +189,48 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_the_chain_goes_on(
     def fail(*_: object, **__: object) -> None:
         raise OutputError("kept.zarr: cannot write (No space left on device)")
 
-    monkeypatch.setattr(chain, "write_chain", fail)
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
+        with monkeypatch.context() as full:
+            full.setattr(chain, "write_chain", fail)
+            kept.keep(done)
+            kept.keep(done)
+            assert files(tmp_path / "kept.zarr") == before
         kept.keep(done)
-    assert "no checkpoint of sweep 4: kept.zarr: cannot write (No space left on device)" in caplog.text
-    assert files(tmp_path / "kept.zarr") == before
+    assert [record.getMessage() for record in caplog.records] == [
+        "no checkpoint of sweep 4, nor of later ones: kept.zarr: cannot write (No space left on device)",
+        "checkpoints are written again, from sweep 4 on",
+    ]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("cannot mount a small file system here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_is_full_for_real_keeps_the_last_checkpoint(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    done, _, _ = example()
+    kept = Checkpoint(small_disk / "kept.zarr", 0.0, {"chain": 1})
+    kept.keep(done)
+    before = files(small_disk / "kept.zarr")
+    with suppress(OSError):
+        (small_disk / "other").write_bytes(b"x" * 4_000_000)
+    assert not kept.write()
+    assert "No space left on device" in caplog.text
+    assert files(small_disk / "kept.zarr") == before
+    (small_disk / "other").unlink()
+    assert kept.write()
+    begun = kept.read()
+    assert begun is not None
+    assert begun.trace == done.trace
 
 
 def test_a_kill_between_the_two_moves_of_a_write_loses_nothing(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class Checkpoint:
     """What tells the outliers of the chain; kept with it."""
     _written: float = field(default_factory=time.monotonic)
     _newest: Chain | None = None
+    _is_failing: bool = False
 
     def read(self) -> Chain | None:
         """The chain so far, and its pins; None without a checkpoint, refused with one of other facts."""
@@ -73,8 +74,14 @@ class Checkpoint:
         try:
             chain.write_chain(self.path, self._newest, self.pins, facts=self._stamped())
         except OutputError as error:
-            log.warning("no checkpoint of sweep %d: %s", self._newest.last.sweep, error)
+            # Told once: a disk stays full for many checkpoints.
+            if not self._is_failing:
+                log.warning("no checkpoint of sweep %d, nor of later ones: %s", self._newest.last.sweep, error)
+            self._is_failing = True
             return False
+        if self._is_failing:
+            log.info("checkpoints are written again, from sweep %d on", self._newest.last.sweep)
+        self._is_failing = False
         return True
 
     def remove(self) -> None:
