@@ -178,7 +178,7 @@ FLOOR = {"__init__", "errors", "settings"}
 MATHS = {
     *("statistics", "niw", "kernels", "features", "streams", "diagnostics"),
     *("clean", "crism", "evaluate", "palette", "spectra", "threads"),
-    *("continuum", "bland", "absorptions", "matching", "artefacts", "pixel_spectra"),
+    *("continuum", "bland", "absorptions", "matching", "artefacts", "whereabouts", "pixel_spectra"),
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),
@@ -206,7 +206,7 @@ EDGES = {
         "attribute_table",
     ),
     *("cog", "layers", "qml", "sld", "envi_classes", "stac", "qgis_project", "products"),
-    *("figures", "interactive", "report"),
+    *("figures", "interactive", "report", "mapped_scenes"),
     *("spectra_files", "library", "interpretation", "cards", "page_pixels"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}

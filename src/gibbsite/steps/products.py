@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gibbsite import class_layers, class_table, patches, products, projected, raster, store
-from gibbsite.rows import Rows
+from gibbsite.rows import Rows, blocks_of
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -63,17 +63,13 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
 
 def _class_layers(args: argparse.Namespace, settings: Settings) -> Callable[[int], raster.Blocks]:
     """A function from the code of a class to its probability on the grid of the products, some rows at a time."""
-    group, grid = store.read(args.class_probabilities, "probabilities"), raster.read_grid(args.class_map)
+    grid = raster.read_grid(args.class_map)
     shape = grid.height, grid.width
+    layer = class_layers.layers(store.read(args.class_probabilities, "probabilities"), shape)
     if settings.products.crs == "scene":
-        return lambda code: class_layers.layer(group, code, shape)
+        return lambda code: ((rows.start, layer(code)[rows]) for rows in blocks_of(grid.height))
     laid = projected.project(grid, args.cube, settings.products)
-
-    def on_map(code: int) -> raster.Blocks:
-        values = np.concatenate([rows for _, rows in class_layers.layer(group, code, shape)])
-        return projected.on_map(laid, values, np.nan)
-
-    return on_map
+    return lambda code: projected.on_map(laid, layer(code)[:], np.nan)
 
 
 def _tell_lost(scene: products.MappedScene, sieved: Rows, smallest: int) -> None:
