@@ -87,6 +87,8 @@ class Facts:
     """As written by the evaluate step."""
     diagnostics: Mapping[str, Any]
     """As in the model."""
+    timings: str | None = None
+    """Name of the page beside this one that tells how long it took."""
 
 
 def map_view(name: str, code: Rows, probability: Rows, grid: Grid, max_pixels: int = MAP_PIXELS) -> MapView:

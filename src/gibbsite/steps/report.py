@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite import figures, interpretation, mapped_scenes, page_pixels, raster, report, store
+from gibbsite import figures, interpretation, mapped_scenes, page_pixels, raster, report, store, timings
 from gibbsite.errors import InputError
 from gibbsite.interactive import TRACED, Trace
 from gibbsite.pixel_spectra import Coder
@@ -52,12 +52,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--figures", type=Path, metavar="DIR", help="folder for the figures as PNG and PDF; left out: none"
     )
+    parser.add_argument(
+        "--timings",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="TSV",
+        help=f"tables of seconds per sweep of the same chains, for {timings.PAGE} beside the page; left out: none",
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="report.html", help="the page to write")
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the page, and its figures when asked for."""
     pairs = mapped_scenes.pairs(args)
+    if args.timings and len(args.timings) != len(args.chains):
+        raise InputError(f"found {len(args.timings)} tables of times for {len(args.chains)} chains; give one per chain")
     model = store.read(args.model, "model").attrs
     classes = model["classes"]
     evaluation = _read_evaluation(args.evaluation) if args.evaluation else None
@@ -81,11 +91,17 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         settings=settings.model_dump(mode="json", include=SHAPING),
         evaluation=evaluation if evaluation and evaluation["n_pixels"] else None,
         diagnostics=model["diagnostics"],
+        timings=timings.PAGE if args.timings else None,
     )
     page = report.render(facts)
     with store.writing_together(args.figures) if args.figures else nullcontext() as folder:
         if folder:
             figures.write_run(folder, scenes, classes, facts.traces, facts.evaluation)
+        if args.timings:
+            of_chains = [int(chain.attrs["chain"]) for chain in chains]
+            store.write_text(
+                args.out.with_name(timings.PAGE), timings.page(list(zip(of_chains, args.timings, strict=True)))
+            )
         store.write_text(args.out, page)
     log.info("wrote %s", args.out)
 
