@@ -96,7 +96,7 @@ def class_spectra(scenes: list[Scene], n_classes: int, settings: Settings) -> Cl
 
 def bland_spectra(scene: Scene, limits: tuple[float, float]) -> Floats:
     """The bland spectrum (n_columns + 1, n_bands) of each detector column; the last, at -1, of unknown ones."""
-    column = scene.cube["detector_column"].values.astype(np.intp)
+    column = scene.cube["detector_column"].values
     score = np.full(column.shape, np.nan)
     for line in lines(scene):
         score[line.y, line.x] = bland.blandness(scene.wavelength, line.spectrum, limits)
@@ -105,7 +105,7 @@ def bland_spectra(scene: Scene, limits: tuple[float, float]) -> Floats:
     n_columns = len(sums.n) - 1
     for line in lines(scene):
         own = chosen[line.y, line.x]
-        sums.add(line.spectrum[own], column[line.y, line.x[own]] % (n_columns + 1) + 1)
+        sums.add(line.spectrum[own], column[line.y, line.x[own]].astype(np.intp) % (n_columns + 1) + 1)
     return bland.denominators(sums.total, sums.n)
 
 
