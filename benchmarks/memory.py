@@ -138,10 +138,15 @@ def steps(scene: Scene, out: Path) -> dict[str, list[object]]:
         "select": ["--chains", chain, *fitted, "--out", model],
         "map": ["--features", features, "--model", model, "--out-dir", maps],
         "spectra": ["--cubes", cube, *mapped, "--out-dir", out / "spectra"],
+        "interpret": [
+            "--cubes", cube, *mapped, "--spectra", out / "spectra/spectra.csv", "--features", features,
+            "--out", out / "interpretation.json",
+        ],
         "products": [
             "--class-map", maps / "large_class.tif", "--cube", cube, "--model", model,
             "--out-dir", out / "products",
         ],
+        "catalogue": ["--items", out / "products" / "large_item.json", "--out-dir", out / "products"],
         "evaluate": [*mapped, "--truths", truth, "--out", out / "evaluation.json"],
         "report": [
             *mapped, "--chains", chain, "--cubes", cube, "--labels", labels, "--spectra", out / "spectra/spectra.csv",

@@ -2,17 +2,35 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
+from scipy.ndimage import binary_fill_holes, distance_transform_edt
 
-from gibbsite.artefacts import Places, at_edge, edges, false_bands, few_columns, spikes, spiky
+from gibbsite.artefacts import edges, false_bands, few_columns, spikes
 from gibbsite.continuum import Band
-from gibbsite.interpretation import joined, places_of
+from gibbsite.whereabouts import EDGE, Extent, Places, Tally, at_edge, usual_spikes
 
 
-def places(mask: NDArray[np.bool_]) -> Places:
-    column = np.tile(np.arange(mask.shape[1]), (mask.shape[0], 1))
-    layers = {"column": column, "is_at_edge": at_edge(np.ones_like(mask)), "is_spiky": np.zeros_like(mask)}
-    return places_of(mask.astype(int), layers, 1)[0]
+def places(*masks: NDArray[np.bool_], spiky: NDArray[np.bool_] | None = None, n_rows: int = 50) -> Places:
+    """Of a class with these pixels in scenes whose columns are their samples, added some rows at a time."""
+    width = max(mask.shape[1] for mask in masks)
+    tally, column = Tally.none(1, width), [np.tile(np.arange(mask.shape[1]), (len(mask), 1)) for mask in masks]
+    edge, marked = (
+        [at_edge(np.ones_like(mask)) for mask in masks],
+        spiky if spiky is not None else np.zeros_like(masks[0]),
+    )
+    for n, mask in enumerate(masks):
+        for start in range(0, len(mask), n_rows):
+            rows = slice(start, start + n_rows)
+            tally.add(mask[rows].astype(int), column[n][rows], edge[n][rows], marked[rows])
+    n_lines = np.zeros((2, 2), np.int64)
+    for n, mask in enumerate(masks):
+        extent = Extent.none(1, mask.shape)
+        for start in range(0, len(mask), n_rows):
+            rows = slice(start, start + n_rows)
+            extent.add(start, mask[rows].astype(int), column[n][rows], tally.needed())
+        n_lines += extent.lines.sum(axis=1), extent.samples.sum(axis=1)
+    return tally.places(n_lines.max(axis=0))[0]
 
 
 def test_a_narrow_band_at_two_point_one_alone_is_suspected() -> None:
@@ -79,24 +97,49 @@ def test_holes_in_a_scene_have_no_edge() -> None:
     assert at_edge(valid)[:3].all()
 
 
+def test_edges_are_where_the_distance_to_the_outside_is_small() -> None:
+    valid = np.random.Generator(np.random.Philox(4)).uniform(size=(60, 47)) < 0.97
+    valid[:20, :9], valid[40:, 30:] = False, False
+    distance = distance_transform_edt(np.pad(binary_fill_holes(valid), 1))[1:-1, 1:-1]
+    assert_array_equal(at_edge(valid), (distance <= EDGE) & valid)
+
+
 def test_a_class_of_despiked_pixels_is_suspected() -> None:
-    n_despiked = np.zeros((50, 40), int)
     mask = np.zeros((50, 40), bool)
     mask[10:14, 20:24] = True
-    n_despiked[mask] = 9
-    marked = spiky(n_despiked, np.ones_like(mask))
-    assert (marked == mask).all()
-    layers = {"column": np.full(mask.shape, -1), "is_at_edge": np.zeros_like(mask), "is_spiky": marked}
-    (own,) = places_of(mask.astype(int), layers, 1)
-    reason = spikes(own, float(marked.mean()))
+    reason = spikes(places(mask, spiky=mask), float(mask.mean()))
     assert reason is not None
     assert "despiked" in reason
     assert spikes(places(mask), 0.0) is None
 
 
+@pytest.mark.parametrize("n", [1, 2, 19, 20, 21, 1000])
+def test_usual_spikes_are_a_quantile_of_the_counts(n: int) -> None:
+    values = np.random.Generator(np.random.Philox(n)).poisson(3.0, n)
+    assert usual_spikes(np.bincount(values, minlength=50)) == pytest.approx(np.quantile(values, 0.95))
+    assert usual_spikes(np.zeros(50, np.int64)) == 0.0
+
+
 def test_lines_of_two_scenes_are_never_the_same() -> None:
-    mask = np.zeros((6, 5), bool)
-    mask[2, 1] = mask[4, 3] = True
-    both = joined([places(mask), places(mask)])
-    assert len(np.unique(both.line)) == 4
-    assert both.column.tolist() == [1, 3, 1, 3]
+    mask = np.zeros((40, 32), bool)
+    mask[5:20, 7] = True
+    one, both = places(mask), places(mask, mask)
+    assert (one.n_lines, both.n_lines) == (15, 30)
+    assert (both.n_columns, both.n_inside, both.n_placed) == (1, 30, 30)
+
+
+def test_places_do_not_depend_on_blocks() -> None:
+    mask = np.random.Generator(np.random.Philox(2)).uniform(size=(60, 47)) < 0.1
+    assert places(mask, n_rows=1) == places(mask, n_rows=7) == places(mask, n_rows=60)
+    column, line = np.nonzero(mask)[1], np.nonzero(mask)[0]
+    count = np.sort(np.bincount(column))[::-1]
+    found = places(mask)
+    assert found.n_columns == np.searchsorted(np.cumsum(count), 0.8 * mask.sum()) + 1
+    assert found.n_lines <= len(np.unique(line))
+
+
+def test_pixels_of_no_class_and_unknown_columns_count_in_no_column() -> None:
+    tally = Tally.none(1, 3)
+    position, column = np.array([[0, 1, 1]]), np.array([[700, -1, 2]])
+    tally.add(position, column, np.zeros((1, 3), bool), np.zeros((1, 3), bool))
+    assert tally.places(np.zeros(2, np.int64))[0] == Places(2, 0, 0, n_placed=1, n_columns=1, n_inside=1)

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gibbsite import class_table
+from gibbsite import class_table, zones
 from gibbsite.errors import InputError
-from gibbsite.polygons import find_patches
 from gibbsite.scene import Grid
 from handmade_results import map_grid
 
@@ -36,8 +35,9 @@ def table(meaning: class_table.Interpretation, grid: Grid | None = None) -> dict
     grid = grid or map_grid(3, 4)
     sieved = np.where(CODE == 3, 1, CODE).astype(np.uint16)
     probability = np.where(CODE > 0, 0.5 + 0.1 * CODE, np.nan)
-    sizes = class_table.measure(CODE, sieved, probability, grid, 4)
-    text = class_table.as_csv(CLASSES, sizes, find_patches(sieved, probability, grid), meaning)
+    sizes = zones.measure(CODE, probability, grid, 4)
+    n_specks = class_table.count_specks(CODE, sieved, 4)
+    text = class_table.as_csv(CLASSES, sizes, np.array([0, 1, 0, 0]), n_specks, meaning)
     return {row["code"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
 
 

@@ -1,16 +1,18 @@
-"""Class polygons: patches of one class, without the specks."""
+"""Class polygons: outlines of the patches, in all kinds of coordinates."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-from gibbsite import polygons
-from gibbsite.polygons import find_patches, frames, label_patches, without_specks
+from gibbsite import patches, polygons
+from gibbsite.patches import find_patches
+from gibbsite.polygons import frames
 from gibbsite.scene import Grid
 from handmade_results import class_map, ground_truth, map_grid, polar_grid, sensor_grid
 
@@ -28,36 +30,18 @@ SMALL = np.array(
 )
 
 
-def frame_of(code: np.ndarray, grid: Grid) -> gpd.GeoDataFrame:
+def tables_of(code: np.ndarray, grid: Grid, folder: Path) -> list[gpd.GeoDataFrame]:
     probability = np.where(code > 0, np.arange(code.size).reshape(code.shape) / code.size, np.nan)
-    return pd.concat(frames(find_patches(code, probability, grid), grid, CLASSES), ignore_index=True)
+    found = find_patches(code, folder)
+    return list(frames(found, patches.measure(found, probability, grid), grid, CLASSES, folder))
 
 
-def test_specks_go_to_their_neighbour_and_missing_pixels_stay() -> None:
-    expected = SMALL.copy()
-    expected[1, 1] = 1
-    expected[5, 2:4] = 1
-    assert_array_equal(without_specks(SMALL, 3), expected)
-    assert_array_equal(without_specks(SMALL, 1), SMALL)
+def frame_of(code: np.ndarray, grid: Grid, folder: Path) -> gpd.GeoDataFrame:
+    return pd.concat(tables_of(code, grid, folder), ignore_index=True)
 
 
-def test_specks_that_touch_only_specks_are_merged_in_the_end() -> None:
-    code = class_map(40, 30, 6, 3)
-    random = np.random.Generator(np.random.Philox(8))
-    code[10:20, 5:15] = random.integers(1, 7, (10, 10))
-    sieved = without_specks(code, 4)
-    assert_array_equal(sieved == 0, code == 0)
-    assert_array_equal(without_specks(sieved, 4), sieved, err_msg="a second run must change nothing")
-
-
-def test_patches_share_sides_not_corners() -> None:
-    patch, code_of_patch = label_patches(np.array([[1, 2], [2, 1]], dtype=np.uint16))
-    assert code_of_patch.tolist() == [1, 1, 2, 2]
-    assert sorted(patch.ravel().tolist()) == [1, 2, 3, 4]
-
-
-def test_each_patch_has_its_class_size_and_mean_probability() -> None:
-    frame = frame_of(SMALL, map_grid(6, 5))
+def test_each_patch_has_its_class_size_and_mean_probability(tmp_path: Path) -> None:
+    frame = frame_of(SMALL, map_grid(6, 5), tmp_path)
     assert frame["code"].tolist() == [1, 2, 3, 3, 2], "by the row they begin in"
     assert frame["n_pixels"].tolist() == [15, 6, 1, 1, 2]
     assert frame["is_known"].tolist() == [True, True, False, False, True]
@@ -69,9 +53,9 @@ def test_each_patch_has_its_class_size_and_mean_probability() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_map_polygons_cover_the_mapped_pixels_exactly(seed: int) -> None:
+def test_map_polygons_cover_the_mapped_pixels_exactly(tmp_path: Path, seed: int) -> None:
     code = class_map(47, 31, 6, seed)
-    frame = frame_of(code, map_grid(47, 31))
+    frame = frame_of(code, map_grid(47, 31), tmp_path)
     assert frame.is_valid.all()
     assert frame["n_pixels"].sum() == (code > 0).sum()
     assert_allclose(frame.geometry.area.sum(), 324.0 * (code > 0).sum())
@@ -81,9 +65,9 @@ def test_map_polygons_cover_the_mapped_pixels_exactly(seed: int) -> None:
     assert frame[frame.contains(at)]["code"].tolist() == [code[row, col]]
 
 
-def test_sensor_polygons_lie_on_the_ground_without_gaps_or_overlaps() -> None:
+def test_sensor_polygons_lie_on_the_ground_without_gaps_or_overlaps(tmp_path: Path) -> None:
     code = class_map(47, 31, 6, 5)
-    frame = frame_of(code, sensor_grid(47, 31))
+    frame = frame_of(code, sensor_grid(47, 31), tmp_path)
     assert frame.is_valid.all()
     assert_allclose(shapely.union_all(frame.geometry.values).area, shapely.area(frame.geometry.values).sum(), rtol=1e-9)
     for row, col in ((40, 3), (11, 29), (25, 16)):
@@ -91,11 +75,11 @@ def test_sensor_polygons_lie_on_the_ground_without_gaps_or_overlaps() -> None:
         assert frame[frame.contains(at)]["code"].tolist() == [code[row, col]]
 
 
-def test_batches_of_patches_are_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_of_patches_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, grid = class_map(60, 45, 6, 9), sensor_grid(60, 45)
-    whole = frame_of(code, grid)
+    whole = frame_of(code, grid, tmp_path)
     monkeypatch.setattr(polygons, "BATCH_PATCHES", 3)
-    tables = list(frames(find_patches(code, np.ones(code.shape), grid), grid, CLASSES))
+    tables = tables_of(code, grid, tmp_path)
     assert len(tables) > 10
     assert max(map(len, tables)) <= 3
     joined = pd.concat(tables, ignore_index=True)
@@ -104,32 +88,32 @@ def test_batches_of_patches_are_one_table(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["north", "south"])
-def test_polygons_around_a_pole_are_whole(sign: float) -> None:
+def test_polygons_around_a_pole_are_whole(tmp_path: Path, sign: float) -> None:
     code = class_map(60, 40, 3, 2)
-    frame = frame_of(code, polar_grid(60, 40, sign))
+    frame = frame_of(code, polar_grid(60, 40, sign), tmp_path)
     assert frame.is_valid.all()
     assert_allclose(frame.geometry.area, frame["area_m2"], rtol=1e-3)
     at_pole = frame[frame.intersects(shapely.Point(0.0, 0.0))]
     assert code[30, 20] in at_pole["code"].tolist()
 
 
-def test_polygons_across_the_meridian_are_whole() -> None:
+def test_polygons_across_the_meridian_are_whole(tmp_path: Path) -> None:
     code = class_map(47, 31, 6, 5)
     grid = sensor_grid(47, 31, 179.999, 12.0)
     wrapped = tuple((r, c, (lon + 180) % 360 - 180, lat) for r, c, lon, lat in grid.ground_points)
-    frame = frame_of(code, replace(grid, ground_points=wrapped))
+    frame = frame_of(code, replace(grid, ground_points=wrapped), tmp_path)
     assert frame.is_valid.all()
     assert np.ptp(frame.total_bounds[[0, 2]]) < 0.05, "no polygon reaches once around the planet"
 
 
-def test_an_empty_map_gives_an_empty_table() -> None:
-    frame = frame_of(np.zeros((4, 7), np.uint16), map_grid(4, 7))
+def test_an_empty_map_gives_an_empty_table(tmp_path: Path) -> None:
+    frame = frame_of(np.zeros((4, 7), np.uint16), map_grid(4, 7), tmp_path)
     assert len(frame) == 0
     assert "geometry" in frame
 
 
-def test_a_scene_without_reference_gets_polygons_in_pixels_and_no_area() -> None:
-    frame = frame_of(SMALL, Grid(6, 5))
+def test_a_scene_without_reference_gets_polygons_in_pixels_and_no_area(tmp_path: Path) -> None:
+    frame = frame_of(SMALL, Grid(6, 5), tmp_path)
     assert frame.crs is None
     assert frame.total_bounds.tolist() == [0.0, -6.0, 5.0, 0.0]
     assert frame["area_m2"].isna().all()

@@ -5,6 +5,11 @@ import csv
 import hashlib
 import json
 import logging
+import re
+import resource
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +21,8 @@ import zarr
 from numpy.testing import assert_allclose, assert_array_equal
 from rio_cogeo.cogeo import cog_validate
 
-from gibbsite import class_layers, raster, settings, store
-from gibbsite.errors import InputError
+from gibbsite import attribute_table, class_layers, raster, settings, store
+from gibbsite.errors import InputError, OutputError
 from gibbsite.ground import pixel_areas
 from gibbsite.layers import LAYER_NAMES
 from gibbsite.model import Model, fingerprint, named_components, write_model
@@ -346,6 +351,59 @@ def test_items_elsewhere_than_the_collection_are_refused(folder: Path, tmp_path:
 
 def test_a_scene_is_named_by_its_map() -> None:
     assert scene_name(Path("maps/my_class_class.tif")) == "my_class"
+
+
+FULL = r"{}[^\n]*: cannot write \([^\n]+\); check .*space"
+"""What is said of a full disk: one line that names the file, or its folder."""
+
+
+@pytest.mark.parametrize("most", [2, 300, 90_000])
+def test_a_file_that_cannot_grow_is_one_line_and_leaves_nothing(results: Results, tmp_path: Path, most: int) -> None:
+    """GDAL tells of no failure when it closes a file, so whatever it writes is packed in memory or checked."""
+    out = tmp_path / "out"
+    out.mkdir()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        with pytest.raises(OutputError) as told:
+            step.run(arguments(results, "frt0000bbbb", out), Settings())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert re.fullmatch(FULL.format(re.escape(str(out))), str(told.value))
+    assert not list(out.iterdir())
+
+
+@pytest.fixture
+def tiny_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A file system of so many kilobytes."""
+    (tmp_path / "disk").mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}k", "tmpfs", str(tmp_path / "disk")]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system needs root")
+    yield tmp_path / "disk"
+    subprocess.run(["umount", str(tmp_path / "disk")], check=True)
+
+
+@pytest.mark.parametrize("tiny_disk", [1200, 1500, 3300, 4200, 5300, 5400, 5500], indirect=True)
+def test_a_full_disk_is_one_line_and_leaves_nothing(results: Results, tiny_disk: Path) -> None:
+    """It is full in the middle of one file or another: a map, the numbers of patches, the polygons, their style."""
+    with pytest.raises(OutputError) as told:
+        step.run(arguments(results, "frt0000bbbb", tiny_disk / "out"), Settings())
+    assert re.fullmatch(FULL.format(re.escape(str(tiny_disk / "out"))), str(told.value))
+    assert not list((tiny_disk / "out").iterdir())
+
+
+@pytest.mark.parametrize("size", [0, 31, 700, -2])
+def test_an_attribute_table_cut_short_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    write = attribute_table.pyogrio.write_dataframe
+
+    def write_some(table: Any, path: Path, **options: Any) -> None:
+        write(table, path, **options)
+        path.write_bytes(path.read_bytes()[:size])
+
+    monkeypatch.setattr(attribute_table.pyogrio, "write_dataframe", write_some)
+    with pytest.raises(OutputError, match=r"s\.dbf: cannot write \(not all of it reached the disk\)"):
+        attribute_table.write_dbf(tmp_path / "s.dbf", odd_classes([f"class {k}" for k in range(20)], 3), {})
 
 
 # ------------------------------------------------------------------------------------------------ common maps

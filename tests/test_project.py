@@ -178,7 +178,7 @@ FLOOR = {"__init__", "errors", "settings"}
 MATHS = {
     *("statistics", "niw", "kernels", "features", "streams", "diagnostics"),
     *("clean", "crism", "evaluate", "palette", "spectra", "threads"),
-    *("continuum", "bland", "absorptions", "matching", "artefacts", "pixel_spectra"),
+    *("continuum", "bland", "absorptions", "matching", "artefacts", "whereabouts", "pixel_spectra"),
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),
@@ -192,9 +192,21 @@ EDGES = {
     *("inspection", "survey", "quicklook"),
     *("sources", "corrections", "before_after", "cleaned", "feature_store", "truth", "pixels"),
     *("chain", "checkpoint", "progress", "model", "classifier"),
-    *("raster", "ground", "footprint", "polygons", "geopackage", "class_layers", "class_table", "attribute_table"),
+    *(
+        "raster",
+        "rows",
+        "zones",
+        "ground",
+        "footprint",
+        "patches",
+        "polygons",
+        "geopackage",
+        "class_layers",
+        "class_table",
+        "attribute_table",
+    ),
     *("cog", "layers", "qml", "sld", "envi_classes", "stac", "qgis_project", "products"),
-    *("figures", "interactive", "report"),
+    *("figures", "interactive", "report", "timings", "mapped_scenes"),
     *("spectra_files", "library", "interpretation", "cards", "page_pixels"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}

@@ -107,6 +107,7 @@ def arguments(results: Results, out: Path) -> argparse.Namespace:
         interpretation=results.folder / "interpretation.json",
         evaluation=results.folder / "evaluation.json",
         figures=None,
+        timings=[],
         out=out,
     )
 

@@ -1,19 +1,25 @@
 """STAC items and collections: valid by the schemas that pystac brings, and by the fields the extensions demand.
 
 The core (item, collection, common metadata) is validated offline with the JSON schemas inside pystac. The schemas of
-the extensions are not among them, so their rules are checked here field by field, from their published texts.
+the extensions are in no package, so their rules are checked here field by field, from their published texts: which
+fields there are (another one with the same prefix is forbidden) and what they may hold. What pystac has classes for
+(projection, classification, file; not ssys) is read back with these.
 """
 
 import hashlib
 import json
 import re
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pystac
 import pytest
 from pyproj import CRS
+from pystac.extensions.classification import ClassificationExtension
+from pystac.extensions.file import FileExtension
+from pystac.extensions.projection import ProjectionExtension
 from pystac.validation import JsonSchemaSTACValidator
 
 from gibbsite import stac
@@ -50,23 +56,54 @@ def validate(mapping: dict[str, Any], kind: pystac.STACObjectType) -> None:
     assert found is not None
 
 
+def is_numbers(*sizes: int) -> Callable[[Any], bool]:
+    """A law: a list of so many numbers."""
+    return lambda found: len(found) in sizes and all(isinstance(one, (int, float)) for one in found)
+
+
+def is_class(found: dict[str, Any]) -> bool:
+    """Whether this is a class object of the classification extension."""
+    kinds = {"value": int, "name": str, "title": str, "description": str, "color_hint": str, "nodata": bool}
+    return (
+        {"value", "name"} <= set(found) <= set(kinds)
+        and all(isinstance(one, kinds[key]) for key, one in found.items())
+        and re.fullmatch(r"[0-9A-Za-z_-]+", found["name"]) is not None
+        and re.fullmatch(r"[0-9A-Fa-f]{6}", found.get("color_hint", "000000")) is not None
+    )
+
+
+FIELDS: dict[str, Callable[[Any], bool]] = {
+    "proj:code": lambda found: found is None or re.fullmatch(r"[A-Z0-9_]+:[0-9]+", found) is not None,
+    "proj:wkt2": lambda found: found is None or CRS.from_wkt(found) is not None,
+    "proj:shape": lambda found: len(found) == 2 and all(isinstance(one, int) for one in found),
+    "proj:transform": is_numbers(6, 9),
+    "proj:bbox": is_numbers(4, 6),
+    "classification:classes": lambda found: (
+        all(map(is_class, found)) and len({one["value"] for one in found}) == len(found)
+    ),
+    "file:checksum": lambda found: re.fullmatch(r"1220[0-9a-f]{64}", found) is not None,
+    "file:size": lambda found: isinstance(found, int) and found >= 0,
+    "ssys:targets": lambda found: len(found) >= 1 and all(isinstance(one, str) for one in found),
+}
+"""Fields of the extensions that are used, and their laws."""
+
+
 def check_extensions(item: dict[str, Any]) -> None:
     """The rules of projection 2.0, classification 2.0, file 2.1 and ssys 1.1 for the fields that are used."""
     facts = item["properties"]
     prefixes = {key.split(":")[0] for key in facts if ":" in key} - {"gibbsite"}
     prefixes |= {key.split(":")[0] for asset in item["assets"].values() for key in asset if ":" in key}
     assert {stac.EXTENSIONS[prefix] for prefix in prefixes} == set(item["stac_extensions"])
-    assert facts["proj:code"] is None or re.fullmatch(r"[A-Z0-9_]+:[0-9]+", facts["proj:code"])
-    assert all(isinstance(n, int) for n in facts["proj:shape"])
-    assert len(facts.get("proj:transform", [0.0] * 6)) == 6
-    assert facts.get("ssys:targets", ["x"])
-    for asset in item["assets"].values():
-        assert re.fullmatch(r"1220[0-9a-f]{64}", asset["file:checksum"])
-        assert asset["file:size"] >= 0
-        for one in asset.get("classification:classes", ()):
-            assert isinstance(one["value"], int)
-            assert re.fullmatch(r"[0-9A-Za-z_-]+", one["name"])
-            assert re.fullmatch(r"[0-9A-F]{6}", one.get("color_hint", "000000"))
+    for holder in (facts, *item["assets"].values()):
+        for key in (key for key in holder if ":" in key and not key.startswith("gibbsite:")):
+            assert FIELDS[key](holder[key]), key
+    read = pystac.Item.from_dict(item)
+    assert ProjectionExtension.ext(read).shape == facts["proj:shape"]
+    for name, asset in read.assets.items():
+        assert FileExtension.ext(asset).checksum == item["assets"][name]["file:checksum"]
+        if "classification:classes" in item["assets"][name]:
+            found = ClassificationExtension.ext(asset).classes or []
+            assert [one.to_dict() for one in found] == item["assets"][name]["classification:classes"]
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +130,17 @@ def test_an_invalid_item_is_noticed(tmp_path: Path) -> None:
     del item["properties"]["datetime"]
     with pytest.raises(pystac.errors.STACValidationError):
         validate(item, pystac.STACObjectType.ITEM)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("proj:epsg", 4326), ("proj:shape", [1.5, 2]), ("proj:code", "Mars"), ("file:size", -1), ("ssys:targets", [])],
+)
+def test_a_field_against_an_extension_is_noticed(tmp_path: Path, key: str, value: Any) -> None:
+    item = make_item(tmp_path, GRIDS["map"])
+    item["properties"][key] = value
+    with pytest.raises((AssertionError, KeyError)):
+        check_extensions(item)
 
 
 def test_the_time_is_that_of_the_label(tmp_path: Path) -> None:

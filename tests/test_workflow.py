@@ -93,7 +93,8 @@ def test_all_results_are_there(done):
         *("products/toy_class.tif", "products/toy_class.qml", "products/toy_classes.gpkg", "products/toy_classes.csv"),
         *("products/toy_item.json", "products/collection.json", "products/gibbsite.qgs"),
         *(f"spectra/spectra.{kind}" for kind in ("csv", "hdr", "nc", "pdf", "png", "sli")),
-        *("interpretation.json", "evaluation.json", "report.html", "figures/traces.pdf", "figures/map_toy.png"),
+        *("interpretation.json", "evaluation.json", "report.html", "timings.html"),
+        *("figures/traces.pdf", "figures/map_toy.png"),
     ]
     results = done.folder / "results"
     assert [name for name in expected if not (results / name).exists()] == []
@@ -116,6 +117,29 @@ def test_every_rule_leaves_a_log_and_a_benchmark(done):
     assert len(logs) == 15
     warned = [path.name for path in results.glob("logs/**/*.log") if "Warning" in path.read_text()]
     assert warned == []
+
+
+def test_the_times_of_the_sweeps_stand_beside_the_report(done):
+    page = (done.folder / "results" / "timings.html").read_text()
+    assert f'<td class="num">{TOY["fit"]["sweeps"]}</td>' in page
+    assert "No times were recorded" not in page
+    assert 'href="timings.html"' in (done.folder / "results" / "report.html").read_text()
+
+
+def test_snakemakes_own_report_holds_pages_tables_and_figures(done):
+    answer = done.snakemake("--report", done.folder / "whole.html")
+    assert answer.returncode == 0, answer.stderr
+    page = (done.folder / "whole.html").read_text()
+    held = {name for name in re.findall(r"results/[\w./-]+", page) if (done.folder / name).is_file()}
+    wanted = {
+        *("report.html", "timings.html", "interpretation.json", "products/toy_classes.csv"),
+        *(f"spectra/spectra.{kind}" for kind in ("csv", "png", "pdf", "nc")),
+        *(f"figures/{name}.png" for name in ("map_toy", "traces", "confusion")),
+    }
+    assert {f"results/{name}" for name in wanted} - held == set()
+    for category in ("Report", "Classes", "Spectra", "Figures"):
+        assert f'"{category}"' in page
+    assert "Dask's part" in page, "captions are there"
 
 
 def test_the_class_map_lies_where_the_scene_lies_on_mars(done):

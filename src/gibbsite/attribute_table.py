@@ -1,5 +1,6 @@
 """What the values of a class map mean, as tables beside it: GDAL's `.aux.xml` and Esri's `.vat.dbf`."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 import pyogrio
 
+from gibbsite import store
+from gibbsite.errors import OutputError
 from gibbsite.raster import rgba
 
 Classes = Sequence[Mapping[str, Any]]
@@ -59,7 +62,22 @@ def auxiliary(classes: Classes, n_pixels: Mapping[int, int]) -> str:
 
 def write_dbf(path: Path, classes: Classes, n_pixels: Mapping[int, int]) -> None:
     """Write the table as dBase in UTF-8, which the file `.cpg` beside it says."""
+    encoding = path.with_suffix(".cpg")
     table = pd.DataFrame(rows(classes, n_pixels), columns=list(_COLUMNS))
     pyogrio.write_dataframe(
         table, path, driver="ESRI Shapefile", encoding="UTF-8", layer_options={"DBF_DATE_LAST_UPDATE": FIXED_DATE}
     )
+    store.write_text(encoding, "UTF-8")
+    if not _is_whole(path, len(table)):
+        raise OutputError(f"{path}: cannot write (not all of it reached the disk); check permissions and free space")
+
+
+def _is_whole(path: Path, n_rows: int) -> bool:
+    """Whether a dBase file is as long as its header says; GDAL does not tell when the disk is full."""
+    with path.open("rb") as file:
+        header = file.read(32)
+    if len(header) < 32:
+        return False
+    n_records, header_size, record_size = struct.unpack_from("<IHH", header, 4)
+    # An end mark follows the records.
+    return n_records == n_rows and path.stat().st_size == header_size + n_records * record_size + 1

@@ -49,18 +49,19 @@ def choose(score: Floats, column: NDArray[np.integer]) -> NDArray[np.bool_]:
     Pixels without a score (NaN) never are. Columns with too few pixels, and the pixels of unknown column
     (-1) as one more, take part only when the scene has no larger column.
     """
-    usable = np.isfinite(score)
-    pixel = np.flatnonzero(usable)
-    owner = column.ravel()[pixel]
-    order = np.lexsort((score.ravel()[pixel], owner))
-    _, start, count = np.unique(owner[order], return_index=True, return_counts=True)
-    if not count.size:
-        return usable
-    place = np.arange(pixel.size) - np.repeat(start, count)
-    wanted = np.maximum(np.ceil(SHARE * count), LEAST_BLAND)
-    wanted = np.where(count >= min(LEAST_PIXELS, count.max()), wanted, 0)
+    usable = np.isfinite(score).ravel()
+    owner = column.ravel()
+    count = dict(zip(*(found.tolist() for found in np.unique(owner[usable], return_counts=True)), strict=True))
+    least = min(LEAST_PIXELS, max(count.values(), default=0))
     chosen = np.zeros(score.size, bool)
-    chosen[pixel[order[place < np.repeat(wanted, count)]]] = True
+    # Sorted by column alone: with the scores, all pixels would be held several times.
+    order = np.argsort(owner, kind="stable")
+    for value, n in count.items():
+        if n >= least:
+            first, last = (np.searchsorted(owner, value, side, sorter=order) for side in ("left", "right"))
+            own = order[first:last][usable[order[first:last]]]
+            wanted = max(int(np.ceil(SHARE * n)), LEAST_BLAND)
+            chosen[own[np.argsort(score.ravel()[own], kind="stable")[:wanted]]] = True
     return chosen.reshape(score.shape)
 
 

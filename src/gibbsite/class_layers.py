@@ -1,6 +1,6 @@
 """The probability of every class, on disk between mapping and publishing: class by class, usable pixels only."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import zarr
 from numpy.typing import NDArray
 
 from gibbsite import store
+from gibbsite.rows import Listed, Rows, edges_of
 
 CHUNK_PIXELS = 65536
 """Pixels of a class in one chunk."""
@@ -29,8 +30,8 @@ def create(path: Path, scene: str, pixel: NDArray[np.int64], n_classes: int) -> 
         )
 
 
-def layer(group: zarr.Group, code: int, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """The probability of one class, (height, width), NaN where there is no usable pixel."""
-    values = np.full(shape, np.nan, np.float32)
-    values.ravel()[group["pixel"][...]] = group["probability"][code - 1]
-    return values
+def layers(group: zarr.Group, shape: tuple[int, int]) -> Callable[[int], Rows]:
+    """A function from the code of a class to its probability (height, width), NaN where there is no usable pixel."""
+    pixel, probability = group["pixel"], group["probability"]
+    edge = edges_of(pixel, shape)
+    return lambda code: Listed(pixel, edge, lambda part: probability[code - 1, part], shape, np.float32(np.nan))

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite.errors import InputError
-from gibbsite.ground import Floats, pixel_areas
-from gibbsite.polygons import Patches
-from gibbsite.scene import Grid
+from gibbsite.rows import Rows, blocks_of
+from gibbsite.zones import Sizes
 
 COLUMNS = (
     "code",
@@ -40,44 +38,27 @@ Interpretation = Mapping[int, Mapping[str, Any]]
 """What is known of a class beside the map, by code."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sizes:
-    """What a scene's map holds of each class code from 0 on."""
-
-    n_pixels: NDArray[np.int64]
-    area: Floats
-    """m² on the planet's surface, NaN without a reference."""
-    mean_probability: Floats
-    """NaN where no pixel has one."""
-    n_specks: NDArray[np.int64]
-    """Pixels that lie in polygons of other classes, because their own patch is too small for one."""
+def count_specks(code: Rows, sieved: Rows, n_codes: int) -> NDArray[np.int64]:
+    """Pixels of each class code that the map without specks gives to another, because their patch is too small."""
+    found = np.zeros(n_codes, np.int64)
+    for rows in blocks_of(code.shape[0]):
+        own = code[rows]
+        found += np.bincount(own[own != sieved[rows]], minlength=n_codes)
+    return found
 
 
-def measure(
-    code: NDArray[np.uint16], sieved: NDArray[np.uint16], probability: NDArray[np.floating], grid: Grid, n_codes: int
-) -> Sizes:
-    """Sizes of all classes, added up block by block; `sieved` is the map without specks."""
-    n_pixels, n_values, n_specks = (np.zeros(n_codes, np.int64) for _ in range(3))
-    area, total = np.zeros(n_codes), np.zeros(n_codes)
-    for rows, size in pixel_areas(grid):
-        own, chance = code[rows].ravel(), probability[rows].ravel()
-        has_value = np.isfinite(chance)
-        n_pixels += np.bincount(own, minlength=n_codes)
-        area += np.bincount(own, size.ravel(), n_codes)
-        n_values += np.bincount(own[has_value], minlength=n_codes)
-        total += np.bincount(own[has_value], chance[has_value].astype(np.float64), n_codes)
-        n_specks += np.bincount(own[own != sieved[rows].ravel()], minlength=n_codes)
-    mean = np.divide(total, n_values, out=np.full(n_codes, np.nan), where=n_values > 0)
-    return Sizes(n_pixels, area, mean, n_specks)
-
-
-def as_csv(classes: Classes, sizes: Sizes, patches: Patches, meaning: Interpretation) -> str:
-    """The classes of one scene as CSV, absent ones too; sizes are of the map before specks are merged."""
+def as_csv(
+    classes: Classes,
+    sizes: Sizes,
+    n_polygons: NDArray[np.integer],
+    n_specks: NDArray[np.integer],
+    meaning: Interpretation,
+) -> str:
+    """The classes of one scene as CSV, absent ones too; all is by code, sizes of the map before specks are merged."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     n_mapped = max(1, int(sizes.n_pixels[1:].sum()))
-    n_polygons = np.bincount(patches.code, minlength=len(sizes.n_pixels))
     for item in classes:
         code = int(item["code"])
         writer.writerow(
@@ -92,7 +73,7 @@ def as_csv(classes: Classes, sizes: Sizes, patches: Patches, meaning: Interpreta
                 _number(sizes.mean_probability[code], 4),
                 item["n_components"],
                 n_polygons[code],
-                sizes.n_specks[code],
+                n_specks[code],
                 *_meaning(meaning.get(code)),
             )
         )

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pyproj import CRS
 
 from gibbsite import store
 from gibbsite.raster import rgba
+from gibbsite.rows import Rows, blocks_of
 from gibbsite.scene import Grid
 
 Classes = Sequence[Mapping[str, Any]]
@@ -19,13 +19,13 @@ NO_CLASS = "Unclassified"
 """Name of code 0."""
 
 
-def write(path: Path, code: NDArray[np.uint16], grid: Grid, classes: Classes) -> None:
+def write(path: Path, code: Rows, grid: Grid, classes: Classes) -> None:
     """Write the image, and its header beside it; one byte per pixel as long as the codes fit into one."""
     n_codes = 1 + max((int(item["code"]) for item in classes), default=0)
     dtype = np.dtype("u1") if n_codes <= 256 else np.dtype("<u2")
     with store.writing(path) as part, part.open("wb") as file:
-        for start in range(0, len(code), 256):
-            file.write(code[start : start + 256].astype(dtype).tobytes())
+        for rows in blocks_of(grid.height):
+            file.write(code[rows].astype(dtype).tobytes())
     fields = {
         "description": "{class map}",
         "samples": str(grid.width),

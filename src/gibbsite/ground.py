@@ -21,7 +21,10 @@ from gibbsite.scene import Grid, GroundPoint, Transform
 Floats = NDArray[np.float64]
 
 BLOCK_ROWS = 256
-"""Rows whose corners are held at once."""
+"""Rows whose areas are held at once."""
+
+STRIP_ROWS = 32
+"""Rows whose corners are held at once; a corner takes some hundred bytes."""
 
 NEIGHBOURS = 40
 """Ground points behind each spline value."""
@@ -108,15 +111,17 @@ def pixel_areas(grid: Grid) -> Iterator[tuple[slice, Floats]]:
     """Rows and the areas of their pixels in m² on the planet's surface, block by block; NaN without a reference."""
     is_placed = grid.crs is not None and (grid.transform is not None or bool(grid.ground_points))
     at = _vectors(grid) if is_placed else None
+    radius = _ellipsoid(grid)[0] if is_placed else np.nan
     for start in range(0, grid.height, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, grid.height)
-        if at is None:
-            yield slice(start, stop), np.full((stop - start, grid.width), np.nan)
-            continue
-        row, col = np.meshgrid(np.arange(start, stop + 1.0), np.arange(grid.width + 1.0), indexing="ij")
-        corner = at(row, col) * _ellipsoid(grid)[0]
-        one, other = corner[1:, 1:] - corner[:-1, :-1], corner[1:, :-1] - corner[:-1, 1:]
-        yield slice(start, stop), np.linalg.norm(np.cross(one, other), axis=-1) / 2
+        area = np.full((stop - start, grid.width), np.nan)
+        if at is not None:
+            for top in range(start, stop, STRIP_ROWS):
+                strip = np.arange(top, min(top + STRIP_ROWS, stop) + 1.0)
+                corner = at(*np.meshgrid(strip, np.arange(grid.width + 1.0), indexing="ij")) * radius
+                one, other = corner[1:, 1:] - corner[:-1, :-1], corner[1:, :-1] - corner[:-1, 1:]
+                area[top - start :][: len(strip) - 1] = np.linalg.norm(np.cross(one, other), axis=-1) / 2
+        yield slice(start, stop), area
 
 
 def _vectors(grid: Grid) -> Callable[[Floats, Floats], Floats]:

@@ -9,15 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gibbsite import artefacts
-from gibbsite.artefacts import Places
 from gibbsite.continuum import Band, find_bands
 from gibbsite.errors import InputError
 from gibbsite.matching import Floats, Reference, likeness, rank, shape
 from gibbsite.spectra import Classes, ClassSpectra
+from gibbsite.whereabouts import Places
 
 Shapes = Sequence[tuple[Reference, Floats]]
 KEYS = ("code", "suspected_artefact", "artefact_reasons", "nearest_known", "matches", "bands")
@@ -82,28 +79,6 @@ def suspicions(bands: Sequence[Mapping[str, float]], places: Places, usual: tupl
         artefacts.spikes(places, spiky),
     )
     return [reason for reason in told if reason is not None]
-
-
-def places_of(position: NDArray[np.integer], layers: Mapping[str, NDArray[Any]], n_classes: int) -> list[Places]:
-    """The places of each class in one scene, from its class positions (y, x) and layers of the same shape."""
-    order = np.argsort(position.ravel(), kind="stable")
-    edge = np.searchsorted(position.ravel()[order], np.arange(1, n_classes + 2))
-    found = []
-    for k in range(n_classes):
-        pixel = order[edge[k] : edge[k + 1]]
-        line, sample = np.divmod(pixel, position.shape[1])
-        found.append(Places(line, sample, **{name: layer.ravel()[pixel] for name, layer in layers.items()}))
-    return found
-
-
-def joined(parts: Sequence[Places]) -> Places:
-    """The places of a class in all scenes; lines of two scenes are never the same."""
-    start = np.cumsum([0, *(int(max(part.line.max(initial=0), part.sample.max(initial=0))) + 1 for part in parts)])
-    moved = [
-        (part.line + offset, part.sample + offset, part.column, part.is_at_edge, part.is_spiky)
-        for part, offset in zip(parts, start, strict=False)
-    ]
-    return Places(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
 
 
 def read(path: Path, classes: Classes) -> list[dict[str, Any]]:

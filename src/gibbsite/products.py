@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite
-from gibbsite import class_table, envi_classes, geopackage, polygons, qml, raster, sld, stac, store
+from gibbsite import class_table, envi_classes, geopackage, patches, polygons, qml, raster, sld, stac, store, zones
 from gibbsite.class_table import Interpretation
 from gibbsite.errors import InputError
 from gibbsite.layers import Layer, layers_of, publish
 from gibbsite.model import fingerprint, named_components
+from gibbsite.raster import Stored
+from gibbsite.rows import Rows, blocks_of
 from gibbsite.scene import Grid
 from gibbsite.spectra import positions_of
 
@@ -30,10 +32,10 @@ class MappedScene:
     """The other layers lie beside it."""
     grid: Grid
     """Where its pixels lie."""
-    code: NDArray[np.uint16]
-    """Class code, 0 for none, (height, width)."""
-    probability: NDArray[np.float32]
-    """Of the class, NaN where there is none, (height, width)."""
+    code: Stored
+    """Class code, 0 for none."""
+    probability: Stored
+    """Of the class, NaN where there is none."""
     classes: Classes
     """As in the model."""
     components: Classes
@@ -53,9 +55,9 @@ def read_scene(class_map: Path, model: Path, cube: Path) -> MappedScene:
     """The mapped scene, with map, probability, model and cube checked against each other."""
     name, facts, of_cube = scene_name(class_map), store.read(model, "model"), store.read(cube, "cube")
     classes = facts.attrs["classes"]
-    code = raster.read_band(class_map)
+    code = raster.stored(class_map)
     probability_path = class_map.with_name(f"{name}_probability.tif")
-    chance = raster.read_band(probability_path)
+    chance = raster.stored(probability_path)
     if code.shape != chance.shape:
         raise InputError(
             f"{probability_path}: found {chance.shape[0]} × {chance.shape[1]} pixels, the class map has "
@@ -63,7 +65,7 @@ def read_scene(class_map: Path, model: Path, cube: Path) -> MappedScene:
         )
     if of_cube.attrs["scene"] != name:
         raise InputError(f"{cube}: cube of scene {of_cube.attrs['scene']!r}, but the map shows {name!r}; give its cube")
-    positions_of(np.unique(code), classes, str(class_map))
+    positions_of(codes_of(code), classes, str(class_map))
     origin = {"version": gibbsite.__version__, "seed": facts.attrs.get("seed"), "model_sha256": fingerprint(model)}
     return MappedScene(
         name=name,
@@ -76,6 +78,12 @@ def read_scene(class_map: Path, model: Path, cube: Path) -> MappedScene:
         provenance=of_cube.attrs["provenance"],
         origin=origin,
     )
+
+
+def codes_of(code: Rows) -> NDArray[np.integer]:
+    """The class codes that a map has, rising."""
+    found: NDArray[np.integer] = np.unique(np.concatenate([np.unique(code[rows]) for rows in blocks_of(code.shape[0])]))
+    return found
 
 
 def tags(scene: MappedScene) -> dict[str, str]:
@@ -97,7 +105,7 @@ def write_layers(scene: MappedScene, folder: Path) -> dict[str, stac.Asset]:
 
 
 def write_class_layers(
-    scene: MappedScene, each_class: Callable[[int], NDArray[np.float32]], folder: Path
+    scene: MappedScene, each_class: Callable[[int], raster.Blocks], folder: Path
 ) -> dict[str, stac.Asset]:
     """Write the probability of every class, a layer each, into a folder of its own; `each_class` gives it by code."""
     written: dict[str, stac.Asset] = {}
@@ -105,17 +113,19 @@ def write_class_layers(
     for item in scene.classes:
         layer = Layer(f"probability-{item['code']}", f"probability of {item['name']}")
         loose = folder / f"{scene.name}_probability_{item['code']}.tif"
-        raster.write_layer(loose, scene.grid, [(0, each_class(item["code"]))], layer.title)
+        raster.write_layer(loose, scene.grid, each_class(item["code"]), layer.title)
         for key, asset in publish(layer, loose, folder, tags(scene)).items():
             written[key] = replace(asset, href=f"./{folder.name}/{asset.path.name}")
     return written
 
 
 def write_rest(
-    scene: MappedScene, sieved: NDArray[np.uint16], meaning: Interpretation, folder: Path
+    scene: MappedScene, sieved: Rows, meaning: Interpretation, folder: Path, scratch: Path
 ) -> dict[str, stac.Asset]:
-    """Write polygons of the `sieved` class map, the class table and the ENVI classification."""
-    patches = polygons.find_patches(sieved, scene.probability, scene.grid)
+    """Write polygons of the `sieved` class map, the class table and the ENVI classification.
+
+    The folder `scratch` takes what is kept on disk meanwhile.
+    """
     names = {
         "polygons": ("classes as polygons", f"{scene.name}_classes.gpkg"),
         "table": ("table of classes", f"{scene.name}_classes.csv"),
@@ -128,10 +138,14 @@ def write_rest(
     }
     written["polygons"] = replace(written["polygons"], facts=stac.place(scene.grid))
     style = qml.polygon_style(scene.classes), sld.polygon_style(geopackage.LAYER, scene.classes)
-    geopackage.write(written["polygons"].path, polygons.frames(patches, scene.grid, scene.classes), *style)
+    found = patches.find_patches(sieved, scratch)
+    sizes = patches.measure(found, scene.probability, scene.grid)
+    tables = polygons.frames(found, sizes, scene.grid, scene.classes, scratch)
+    geopackage.write(written["polygons"].path, tables, *style)
     n_codes = 1 + max((int(item["code"]) for item in scene.classes), default=0)
-    sizes = class_table.measure(scene.code, sieved, scene.probability, scene.grid, n_codes)
-    store.write_text(written["table"].path, class_table.as_csv(scene.classes, sizes, patches, meaning))
+    by_class = zones.measure(scene.code, scene.probability, scene.grid, n_codes)
+    counts = np.bincount(found.code, minlength=n_codes), class_table.count_specks(scene.code, sieved, n_codes)
+    store.write_text(written["table"].path, class_table.as_csv(scene.classes, by_class, *counts, meaning))
     envi_classes.write(written["envi"].path, scene.code, scene.grid, scene.classes)
     return written
 

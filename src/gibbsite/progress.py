@@ -84,9 +84,9 @@ class Progress:
         """Write the table of times; rows of sweeps before this process stay. No chain fails for want of it."""
         if path is None or not self.timings:
             return
-        before = _rows_before(path, self.timings[0].sweep)
+        before = [timing for timing in read_timings(path) if timing.sweep < self.timings[0].sweep]
         try:
-            store.write_text(path, HEADER + "".join(before) + "".join(map(str, self.timings)))
+            store.write_text(path, HEADER + "".join(map(str, [*before, *self.timings])))
         except OutputError as error:
             log.warning("no table of times: %s", error)
 
@@ -95,10 +95,11 @@ class Progress:
         self._bar.close()
 
 
-def _rows_before(path: Path, sweep: int) -> list[str]:
-    """Rows of earlier sweeps in the table there is, if it is one."""
+def read_timings(path: Path) -> list[Timing]:
+    """The rows of a table of times; none when there is no such table, for nothing depends on it."""
     with suppress(OSError, ValueError):
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        if lines[:1] == [HEADER]:
-            return [line for line in lines[1:] if int(line.split("\t", 1)[0]) < sweep]
+        header, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if header == HEADER:
+            cells = [line.split("\t") for line in lines]
+            return [Timing(int(sweep), float(seconds), float(dask)) for sweep, seconds, dask in cells]
     return []

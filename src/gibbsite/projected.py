@@ -5,10 +5,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from gibbsite import raster, store
 from gibbsite.errors import InputError
 from gibbsite.projection import Projection, project_map, project_scan
+from gibbsite.rows import blocks_of
 from gibbsite.scene import Grid
 from gibbsite.settings import Products
 
@@ -34,8 +38,13 @@ def on_common_map(class_map: Path, cube: Path, settings: Products, folder: Path)
                     f"{layer}: found {values.shape[0]} × {values.shape[1]} pixels, {class_map.name} has "
                     f"{grid.height} × {grid.width}; map the scene anew"
                 )
-            raster.write_like(Path(part) / layer.name, layer, laid.grid, laid.onto(values, empty))
+            raster.write_like(Path(part) / layer.name, layer, laid.grid, on_map(laid, values, empty))
         yield Path(part) / class_map.name
+
+
+def on_map(laid: Projection, values: NDArray[Any], empty: float) -> raster.Blocks:
+    """A layer of the scene on the common map, some rows at a time."""
+    return ((rows.start, laid.onto(values, empty, rows)) for rows in blocks_of(laid.grid.height))
 
 
 def project(grid: Grid, cube: Path, settings: Products) -> Projection:

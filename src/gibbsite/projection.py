@@ -64,13 +64,13 @@ class Projection:
 
     grid: Grid
     """Of the map."""
-    source: Integers
+    source: NDArray[np.integer]
     """(height, width) Pixel of the scene, line · width + sample, at each pixel of the map; -1 where there is none."""
 
-    def onto(self, values: NDArray[Any], empty: Any) -> NDArray[Any]:
-        """A raster (line, sample) of the scene on the map, `empty` where the scene has no pixel."""
-        flat = values.reshape(-1)
-        return np.where(self.source >= 0, flat[np.maximum(self.source, 0)], np.asarray(empty, dtype=values.dtype))
+    def onto(self, values: NDArray[Any], empty: Any, rows: slice = slice(None)) -> NDArray[Any]:
+        """A raster (line, sample) of the scene on rows of the map, `empty` where the scene has no pixel."""
+        flat, source = values.reshape(-1), self.source[rows]
+        return np.where(source >= 0, flat[np.maximum(source, 0)], np.asarray(empty, dtype=values.dtype))
 
 
 def project_scan(longitude: Floats, latitude: Floats, system: System, resolution: float | None = None) -> Projection:
@@ -87,7 +87,7 @@ def project_scan(longitude: Floats, latitude: Floats, system: System, resolution
     footprints = Footprints.of(*target.coordinates(longitude, latitude))
     pixel = resolution or round(_spacing(longitude, latitude) * target.radius, 1)
     grid = _grid(target, footprints.extent(), pixel, longitude.size)
-    return Projection(grid, _lookup(grid, footprints.finder().covering))
+    return Projection(grid, _lookup(grid, longitude.size, footprints.finder().covering))
 
 
 def project_map(scene: Grid, system: System, resolution: float | None = None) -> Projection:
@@ -111,7 +111,7 @@ def project_map(scene: Grid, system: System, resolution: float | None = None) ->
     def covering(x: Floats, y: Floats) -> Integers:
         return _pixel_at(scene, crs, *target.places(x, y))
 
-    return Projection(grid, _lookup(grid, covering))
+    return Projection(grid, _lookup(grid, height * width, covering))
 
 
 def _target(system: System, latitude: float) -> Target:
@@ -133,9 +133,9 @@ def _grid(target: Target, extent: tuple[float, float, float, float], pixel: floa
     return Grid(height=height, width=width, crs=target.crs.to_wkt(), transform=transform)
 
 
-def _lookup(grid: Grid, covering: Callable[[Floats, Floats], Integers]) -> Integers:
-    """The pixel that covers the centre of each pixel of the grid, found block of rows by block of rows."""
-    source = np.empty((grid.height, grid.width), dtype=np.int64)
+def _lookup(grid: Grid, n_pixels: int, covering: Callable[[Floats, Floats], Integers]) -> NDArray[np.integer]:
+    """Which of the scene's pixels covers the centre of each pixel of the grid, found block of rows by block of rows."""
+    source = np.empty((grid.height, grid.width), dtype=np.int32 if n_pixels < 2**31 else np.int64)
     for start in range(0, grid.height, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, grid.height)
         row, col = np.meshgrid(np.arange(start, stop) + 0.5, np.arange(grid.width) + 0.5, indexing="ij")

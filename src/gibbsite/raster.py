@@ -8,6 +8,7 @@ most 4 bytes per pixel). It is packed in memory because GDAL tells of a full dis
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,20 +59,20 @@ def write_layer(path: Path, grid: Grid, blocks: Blocks, description: str) -> Non
         _write_rows(raster, blocks, path)
 
 
-def write_like(path: Path, like: Path, grid: Grid, values: NDArray[Any]) -> None:
-    """Write values on another grid with the number type, no-data value, colours, name and tags of the raster `like`."""
+def write_like(path: Path, like: Path, grid: Grid, blocks: Blocks) -> None:
+    """Write rows on another grid with the number type, no-data value, colours, name and tags of the raster `like`."""
     with open_raster(like) as source:
         profile = {"dtype": source.dtypes[0], "nodata": source.nodata}
         colours = source.colormap(1) if source.colorinterp[0] == ColorInterp.palette else None
         name, tags = source.descriptions[0], source.tags()
     tags.pop("AREA_OR_POINT", None)
-    with _packing(path, grid, **profile, predictor=3 if values.dtype.kind == "f" else 1) as raster:
+    with _packing(path, grid, **profile, predictor=3 if profile["dtype"] == "float32" else 1) as raster:
         if colours is not None:
             raster.write_colormap(1, colours)
         if name:
             raster.set_band_description(1, name)
         raster.update_tags(**tags)
-        _write_rows(raster, [(0, values)], path)
+        _write_rows(raster, blocks, path)
 
 
 def no_data(path: Path) -> float:
@@ -101,6 +102,25 @@ def read_rows(raster: Any, start: int, stop: int, band: int = 1) -> NDArray[Any]
     except RasterioIOError as error:
         raise InputError(f"{raster.name}: cannot read rows {start} to {stop - 1} ({error}); make it anew") from None
     return rows
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The first band of a raster on disk, of which some rows are read at a time."""
+
+    path: Path
+    shape: tuple[int, int]
+
+    def __getitem__(self, rows: slice, /) -> NDArray[Any]:
+        start, stop, _ = rows.indices(self.shape[0])
+        with open_raster(self.path) as raster:
+            return read_rows(raster, start, stop)
+
+
+def stored(path: Path) -> Stored:
+    """The first band of the raster at `path`, left there."""
+    with open_raster(path) as raster:
+        return Stored(path, (raster.height, raster.width))
 
 
 def row_blocks(path: Path) -> Iterator[tuple[int, NDArray[Any]]]:

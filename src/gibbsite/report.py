@@ -21,8 +21,9 @@ from gibbsite.cards import class_cards
 from gibbsite.continuum import gaps
 from gibbsite.interactive import MapView, Trace
 from gibbsite.pixel_spectra import GRAIN, STEP, Coder
+from gibbsite.rows import Rows, blocks_of
 from gibbsite.scene import Grid
-from gibbsite.spectra import Classes, ClassSpectra, Floats
+from gibbsite.spectra import Classes, ClassSpectra
 from gibbsite.truth import HELD_OUT, RASTER
 
 MAP_PIXELS = 400_000
@@ -86,27 +87,36 @@ class Facts:
     """As written by the evaluate step."""
     diagnostics: Mapping[str, Any]
     """As in the model."""
+    timings: str | None = None
+    """Name of the page beside this one that tells how long it took."""
 
 
-def map_view(
-    name: str, code: NDArray[np.uint16], probability: Floats, grid: Grid, max_pixels: int = MAP_PIXELS
-) -> MapView:
+def map_view(name: str, code: Rows, probability: Rows, grid: Grid, max_pixels: int = MAP_PIXELS) -> MapView:
     """The class map with every n-th line and sample, the smallest n that shows at most `max_pixels`."""
     height, width = code.shape
     factor = 1
     while math.ceil(height / factor) * math.ceil(width / factor) > max_pixels:
         factor += 1
     rows, cols = (np.minimum(np.arange(factor // 2, n + factor // 2, factor), n - 1) for n in (height, width))
-    shown = np.ix_(rows, cols)
+    code_shown, chance = (_decimated(layer, rows, cols) for layer in (code, probability))
     is_map = grid.transform is not None and grid.transform[1] == grid.transform[3] == 0.0
     bottom, right = float(len(rows) * factor), float(len(cols) * factor)
     extent = (0.0, right, bottom, 0.0)
     if is_map and grid.transform is not None:
         a, _, c, _, e, f = grid.transform
         extent = (c, c + a * right, f + e * bottom, f)
-    dtype = np.uint8 if code.max(initial=0) < 256 else np.uint16
-    percent = np.rint(100 * np.nan_to_num(probability[shown])).astype(np.uint8)
-    return MapView(name, code[shown].astype(dtype), percent, extent, is_map, factor, rows, cols)
+    dtype = np.uint8 if code_shown.max(initial=0) < 256 else np.uint16
+    percent = np.rint(100 * np.nan_to_num(chance)).astype(np.uint8)
+    return MapView(name, code_shown.astype(dtype), percent, extent, is_map, factor, rows, cols)
+
+
+def _decimated(layer: Rows, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[Any]:
+    """These lines and samples of a layer, read some rows at a time."""
+    found = []
+    for block in blocks_of(layer.shape[0]):
+        own = rows[(rows >= block.start) & (rows < block.stop)] - block.start
+        found.append(layer[block][np.ix_(own, cols)])
+    return np.concatenate(found)
 
 
 def spectra_factor(views: Sequence[MapView]) -> int:

@@ -43,6 +43,11 @@ rule report:
         page=report(
             f"{RESULTS}/report.html", caption="../report/report.rst", category="Report"
         ),
+        timings=report(
+            f"{RESULTS}/timings.html",
+            caption="../report/timings.rst",
+            category="Report",
+        ),
         figures=report(
             directory(f"{RESULTS}/figures"),
             patterns=["{name}.png"],
@@ -76,8 +81,10 @@ rule report:
         evaluation=optional(
             "--evaluation", f"{RESULTS}/evaluation.json" if SCORED_SCENES else ""
         ),
+        # Not an input: nobody makes them anew, and the report is as good without.
+        timings=expand(f"{RESULTS}/benchmarks/fit/{{chain}}_sweeps.tsv", chain=CHAINS),
     shell:
         "gibbsite report --model {input.model:q} --chains {input.chains:q} --cubes {input.cubes:q}"
         " --labels {input.labels:q} --maps {input.maps:q} --spectra {input.spectra:q}"
         " --interpretation {input.interpretation:q} {params.evaluation} --settings {params.settings:q}"
-        " --figures {output.figures:q} --out {output.page:q} 2> {log:q}"
+        " --figures {output.figures:q} --timings {params.timings:q} --out {output.page:q} 2> {log:q}"

@@ -2,19 +2,22 @@
 
 import argparse
 import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
-from gibbsite import artefacts, interpretation, library, raster, store
-from gibbsite.artefacts import Places
+from gibbsite import interpretation, library, mapped_scenes, raster, store, whereabouts
 from gibbsite.errors import InputError
-from gibbsite.scene import open_cube
+from gibbsite.rows import Listed, Rows, blocks_of, edges_of
 from gibbsite.settings import Settings
 from gibbsite.spectra import Classes, positions_of
 from gibbsite.spectra_files import read_table
+from gibbsite.whereabouts import Extent, Places, Tally
 
 log = logging.getLogger(__name__)
 
@@ -23,17 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this step's flags."""
     parser.add_argument("--spectra", type=Path, required=True, help="spectra.csv of the spectra step")
     parser.add_argument("--model", type=Path, required=True, help="model of the select step (its class names)")
-    parser.add_argument(
-        "--cubes", type=Path, nargs="+", required=True, metavar="CUBE.zarr", help="cubes of the ingest step"
-    )
-    parser.add_argument(
-        "--maps",
-        type=Path,
-        nargs="+",
-        required=True,
-        metavar="S_class.tif",
-        help="class maps of the same scenes, in the same order",
-    )
+    mapped_scenes.add_arguments(parser)
     parser.add_argument(
         "--features",
         type=Path,
@@ -47,11 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write interpretation.json."""
-    if len(args.cubes) != len(args.maps) or (args.features and len(args.features) != len(args.maps)):
-        raise InputError(
-            f"found {len(args.cubes)} cubes, {len(args.maps)} class maps and {len(args.features)} features; "
-            "give one map, and one or no features, per cube"
-        )
+    pairs = mapped_scenes.pairs(args)
+    if args.features and len(args.features) != len(pairs):
+        raise InputError(f"found {len(args.features)} features for {len(pairs)} cubes; give one per cube, or none")
     classes = store.read(args.model, "model").attrs["classes"]
     spectra = read_table(args.spectra, classes)
     limits = interpretation.covered(spectra.wavelength, settings.spectra.wavelengths)
@@ -61,7 +52,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     shapes = interpretation.shapes_of(references, limits)
     log.info("%d of %d library spectra cover %.2f-%.2f µm", len(shapes), len(references), *limits)
     found = interpretation.interpret(spectra, classes, shapes, limits, settings.interpret.min_depth)
-    places, usual = _places(args, classes)
+    scenes = [read_scene(pair, features) for pair, features in zip_longest(pairs, args.features)]
+    places, usual = _places(scenes, classes)
     for item, own in zip(found, places, strict=True):
         reasons = [] if item["is_known"] else interpretation.suspicions(item["bands"], own, usual)
         item["suspected_artefact"], item["artefact_reasons"] = bool(reasons), reasons
@@ -72,38 +64,73 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     log.info("wrote %s", args.out)
 
 
-def _places(args: argparse.Namespace, classes: Classes) -> tuple[list[Places], tuple[int, float, float]]:
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What is asked of a scene, (y, x); all but two flags of each pixel stay on disk."""
+
+    class_map: raster.Stored
+    column: xr.DataArray
+    """Detector column, -1 unknown."""
+    n_despiked: Rows
+    """Values of each pixel that were despiked."""
+    valid: NDArray[np.bool_]
+    is_at_edge: NDArray[np.bool_]
+
+    def blocks(self, classes: Classes) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.int16]]]:
+        """Rows, and class position (0 for none) and detector column of their pixels."""
+        for rows in blocks_of(len(self.valid)):
+            position = positions_of(self.class_map[rows], classes, str(self.class_map.path))
+            yield rows, np.where(self.valid[rows], position, 0), self.column[rows].values
+
+    def usual_spikes(self) -> float:
+        """How many despiked values are usual."""
+        count = np.zeros(2**16, np.int64)
+        for rows in blocks_of(len(self.valid)):
+            count += np.bincount(self.n_despiked[rows][self.valid[rows]], minlength=len(count))
+        return whereabouts.usual_spikes(count)
+
+
+def read_scene(pair: tuple[Path, Path], features: Path | None) -> Scene:
+    """The scene of a cube and a class map, and of features, which may tell of despiked values."""
+    cube, class_map = mapped_scenes.open_pair(*pair)
+    group = store.read(features, "features") if features else {}
+    n_despiked: Rows = np.broadcast_to(np.uint16(0), class_map.shape)
+    if "n_despiked" in group:
+        pixel, told = group["pixel"], group["n_despiked"]
+        n_despiked = Listed(
+            pixel, edges_of(pixel, class_map.shape), lambda part: told[part], class_map.shape, np.uint16(0)
+        )
+    valid = cube["valid"].values
+    return Scene(class_map, cube["detector_column"], n_despiked, valid, whereabouts.at_edge(valid))
+
+
+def _places(scenes: Sequence[Scene], classes: Classes) -> tuple[list[Places], tuple[int, float, float]]:
     """Where each class lies, and what is usual: number of detector columns, share of edge and of spiky pixels."""
-    parts: list[list[Places]] = []
-    columns: set[int] = set()
+    seen = np.zeros(2**15, bool)
+    for scene in scenes:
+        for rows in blocks_of(len(scene.valid)):
+            column = scene.column[rows].values[scene.valid[rows]]
+            seen[column[column >= 0]] = True
+    tally = Tally.none(len(classes), int(np.flatnonzero(seen).max(initial=-1)) + 1)
     n_valid = n_edge = n_spiky = 0
-    for number, (cube_path, map_path) in enumerate(zip(args.cubes, args.maps, strict=True)):
-        cube = open_cube(cube_path)
-        valid = cube["valid"].values
-        code = raster.read_band(map_path)
-        if code.shape != valid.shape:
-            raise InputError(
-                f"{map_path}: {code.shape} pixels for a cube of {valid.shape}; give them in the same order"
-            )
-        position = np.where(valid, positions_of(code, classes, str(map_path)), 0)
-        layers = {
-            "column": cube["detector_column"].values.astype(np.int64),
-            "is_at_edge": artefacts.at_edge(valid),
-            "is_spiky": artefacts.spiky(_n_despiked(args.features[number : number + 1], valid.shape), valid),
-        }
-        parts.append(interpretation.places_of(position, layers, len(classes)))
-        columns |= set(np.unique(layers["column"][valid]).tolist()) - {-1}
-        n_valid += int(valid.sum())
-        n_edge, n_spiky = n_edge + int(layers["is_at_edge"].sum()), n_spiky + int(layers["is_spiky"].sum())
-    own = [interpretation.joined(of_class) for of_class in zip(*parts, strict=True)]
-    return own, (len(columns), n_edge / max(1, n_valid), n_spiky / max(1, n_valid))
+    for scene in scenes:
+        usual = scene.usual_spikes()
+        for rows, position, column in scene.blocks(classes):
+            is_spiky = (scene.n_despiked[rows] > usual) & scene.valid[rows]
+            tally.add(position, column, scene.is_at_edge[rows], is_spiky)
+            n_spiky += int(is_spiky.sum())
+        n_valid, n_edge = n_valid + int(scene.valid.sum()), n_edge + int(scene.is_at_edge.sum())
+    n_lines = _lines_in_columns(scenes, classes, tally.needed())
+    return tally.places(n_lines), (int(seen.sum()), n_edge / max(1, n_valid), n_spiky / max(1, n_valid))
 
 
-def _n_despiked(features: list[Path], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Values despiked in each pixel (y, x); 0 where the features do not tell."""
-    found = np.zeros(shape, np.int64)
-    for path in features:
-        group = store.read(path, "features")
-        if "n_despiked" in group:
-            found.ravel()[np.asarray(group["pixel"][:])] = np.asarray(group["n_despiked"][:])
-    return found
+def _lines_in_columns(scenes: Sequence[Scene], classes: Classes, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Lines, or samples if these are more, that hold pixels of each position in its needed columns, in all scenes."""
+    n_lines = np.zeros((2, len(needed)), np.int64)
+    for scene in scenes:
+        extent = Extent.none(len(classes), scene.class_map.shape)
+        for rows, position, column in scene.blocks(classes):
+            extent.add(rows.start, position, column, needed)
+        n_lines += extent.lines.sum(axis=1), extent.samples.sum(axis=1)
+    most: NDArray[np.int64] = n_lines.max(axis=0)
+    return most

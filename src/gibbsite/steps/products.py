@@ -2,13 +2,14 @@
 
 import argparse
 import logging
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite import class_layers, class_table, polygons, products, projected, raster, store
+from gibbsite import class_layers, class_table, patches, products, projected, raster, store
+from gibbsite.rows import Rows, blocks_of
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -47,31 +48,33 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     with projected.on_common_map(args.class_map, args.cube, settings.products, args.out_dir) as class_map:
         scene = products.read_scene(class_map, args.model, args.cube)
         meaning = class_table.read_interpretation(args.interpretation, scene.classes) if args.interpretation else {}
-        sieved = polygons.without_specks(scene.code, settings.products.min_polygon_pixels)
         with store.writing_together(args.out_dir) as out:
             assets = products.write_layers(scene, out)
-            assets |= products.write_rest(scene, sieved, meaning, out)
+            with tempfile.TemporaryDirectory(dir=out) as scratch:
+                sieved = patches.without_specks(scene.code, settings.products.min_polygon_pixels, Path(scratch))
+                assets |= products.write_rest(scene, sieved, meaning, out, Path(scratch))
+                _tell_lost(scene, sieved, settings.products.min_polygon_pixels)
             if args.class_probabilities:
                 each_class = _class_layers(args, settings)
                 assets |= products.write_class_layers(scene, each_class, out / f"{scene.name}_probabilities")
             store.write_json(out / f"{scene.name}_item.json", products.catalogue_item(scene, assets))
     log.info("%s: wrote %d files to %s", scene.name, len(assets) + 1, args.out_dir)
-    _tell_lost(scene, sieved, settings.products.min_polygon_pixels)
 
 
-def _class_layers(args: argparse.Namespace, settings: Settings) -> Callable[[int], NDArray[np.float32]]:
-    """A function from the code of a class to its probability on the grid of the products."""
-    group, grid = store.read(args.class_probabilities, "probabilities"), raster.read_grid(args.class_map)
+def _class_layers(args: argparse.Namespace, settings: Settings) -> Callable[[int], raster.Blocks]:
+    """A function from the code of a class to its probability on the grid of the products, some rows at a time."""
+    grid = raster.read_grid(args.class_map)
     shape = grid.height, grid.width
+    layer = class_layers.layers(store.read(args.class_probabilities, "probabilities"), shape)
     if settings.products.crs == "scene":
-        return lambda code: class_layers.layer(group, code, shape)
+        return lambda code: ((rows.start, layer(code)[rows]) for rows in blocks_of(grid.height))
     laid = projected.project(grid, args.cube, settings.products)
-    return lambda code: laid.onto(class_layers.layer(group, code, shape), np.nan)
+    return lambda code: projected.on_map(laid, layer(code)[:], np.nan)
 
 
-def _tell_lost(scene: products.MappedScene, sieved: np.ndarray, smallest: int) -> None:
+def _tell_lost(scene: products.MappedScene, sieved: Rows, smallest: int) -> None:
     """Name the classes that have no polygon because all their patches are too small."""
-    lost = set(np.unique(scene.code)) - set(np.unique(sieved))
+    lost = set(products.codes_of(scene.code)) - set(products.codes_of(sieved))
     if lost:
         names = ", ".join(str(item["name"]) for item in scene.classes if item["code"] in lost)
         log.info("%s: no polygon of %s: no patch of products.min_polygon_pixels (%d)", scene.name, names, smallest)

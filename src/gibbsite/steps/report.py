@@ -6,17 +6,17 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gibbsite import figures, interpretation, page_pixels, raster, report, store
+from gibbsite import figures, interpretation, mapped_scenes, page_pixels, raster, report, store, timings
 from gibbsite.errors import InputError
 from gibbsite.interactive import TRACED, Trace
 from gibbsite.pixel_spectra import Coder
 from gibbsite.products import scene_name
+from gibbsite.rows import blocks_of
 from gibbsite.scene import open_cube
 from gibbsite.settings import Settings
 from gibbsite.spectra import Classes, Floats, positions_of
@@ -37,17 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chains", type=Path, nargs="+", required=True, metavar="CHAIN.zarr", help="chains of the fit step"
     )
-    parser.add_argument(
-        "--cubes", type=Path, nargs="+", required=True, metavar="CUBE.zarr", help="cubes of the ingest step"
-    )
-    parser.add_argument(
-        "--maps",
-        type=Path,
-        nargs="+",
-        required=True,
-        metavar="S_class.tif",
-        help="class maps of the same scenes, in the same order; S_probability.tif is taken from beside them",
-    )
+    mapped_scenes.add_arguments(parser, "; S_probability.tif is taken from beside them")
     parser.add_argument(
         "--labels",
         type=Path,
@@ -62,19 +52,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--figures", type=Path, metavar="DIR", help="folder for the figures as PNG and PDF; left out: none"
     )
+    parser.add_argument(
+        "--timings",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="TSV",
+        help=f"tables of seconds per sweep of the same chains, for {timings.PAGE} beside the page; left out: none",
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="report.html", help="the page to write")
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the page, and its figures when asked for."""
-    if len(args.cubes) != len(args.maps):
-        raise InputError(f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube")
+    pairs = mapped_scenes.pairs(args)
+    if args.timings and len(args.timings) != len(args.chains):
+        raise InputError(f"found {len(args.timings)} tables of times for {len(args.chains)} chains; give one per chain")
     model = store.read(args.model, "model").attrs
     classes = model["classes"]
     evaluation = _read_evaluation(args.evaluation) if args.evaluation else None
     spectra = read_table(args.spectra, classes)
     max_pixels = min(report.MAP_PIXELS, report.PAGE_PIXELS // len(args.maps))
-    scenes = list(map(partial(_read_scene, classes, max_pixels), args.cubes, args.maps))
+    scenes = [_read_scene(classes, max_pixels, *pair) for pair in pairs]
     coder, composite, scenes = _read_pixels(args.cubes, scenes, spectra.wavelength, settings.report.composite)
     files = _files_of_scenes(args.labels, evaluation)
     scenes = [replace(scene, files=(*scene.files, *files.get(scene.view.name, ()))) for scene in scenes]
@@ -92,28 +91,36 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         settings=settings.model_dump(mode="json", include=SHAPING),
         evaluation=evaluation if evaluation and evaluation["n_pixels"] else None,
         diagnostics=model["diagnostics"],
+        timings=timings.PAGE if args.timings else None,
     )
     page = report.render(facts)
     with store.writing_together(args.figures) if args.figures else nullcontext() as folder:
         if folder:
             figures.write_run(folder, scenes, classes, facts.traces, facts.evaluation)
+        if args.timings:
+            of_chains = [int(chain.attrs["chain"]) for chain in chains]
+            store.write_text(
+                args.out.with_name(timings.PAGE), timings.page(list(zip(of_chains, args.timings, strict=True)))
+            )
         store.write_text(args.out, page)
     log.info("wrote %s", args.out)
 
 
 def _read_scene(classes: Classes, max_pixels: int, cube_path: Path, map_path: Path) -> report.Scene:
     """The scene as the page shows it."""
-    cube = open_cube(cube_path)
-    code = raster.read_band(map_path)
-    probability = raster.read_band(map_path.with_name(f"{scene_name(map_path)}_probability.tif"))
-    if code.shape != cube["valid"].shape or code.shape != probability.shape:
+    cube, code = mapped_scenes.open_pair(cube_path, map_path)
+    probability = raster.stored(map_path.with_name(f"{scene_name(map_path)}_probability.tif"))
+    if code.shape != probability.shape:
         raise InputError(
-            f"{map_path}: found {code.shape[0]} × {code.shape[1]} pixels, the cube {cube_path.name} has "
-            f"{cube.sizes['y']} × {cube.sizes['x']}; give cubes and maps in the same order"
+            f"{probability.path}: found {probability.shape[0]} × {probability.shape[1]} pixels, the class map has "
+            f"{code.shape[0]} × {code.shape[1]}; give both layers of one scene"
         )
-    positions_of(np.unique(code), classes, str(map_path))
-    value, count = np.unique(code[code > 0], return_counts=True)
-    n_pixels = dict(zip(value.tolist(), count.tolist(), strict=True))
+    count = np.zeros(2**16, np.int64)
+    for rows in blocks_of(code.shape[0]):
+        count += np.bincount(code[rows].ravel(), minlength=len(count))
+    present = np.flatnonzero(count)
+    positions_of(present, classes, str(map_path))
+    n_pixels = {int(value): int(count[value]) for value in present if value}
     view = report.map_view(cube.attrs["scene"], code, probability, raster.read_grid(map_path), max_pixels)
     provenance = cube.attrs["provenance"]
     files = tuple({"use": "cube"} | file for file in provenance.get("files", ()))

@@ -15,9 +15,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from gibbsite import bland, figures, raster, spectra_files, store
+from gibbsite import bland, figures, mapped_scenes, raster, spectra_files, store
 from gibbsite.errors import InputError
-from gibbsite.scene import open_cube
+from gibbsite.rows import blocks_of
 from gibbsite.settings import Settings
 from gibbsite.spectra import Classes, ClassSpectra, ClassSums, Floats, Sample, finish, positions_of
 
@@ -36,7 +36,7 @@ class Scene:
     """(n_bands) of the cube."""
     wavelength: Floats
     """(n_bands) µm."""
-    position: NDArray[np.intp]
+    position: NDArray[np.uint16]
     """(y, x) of the class, from 1, 0 for none; invalid pixels have none."""
 
 
@@ -51,33 +51,18 @@ class Line(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this step's flags."""
-    parser.add_argument(
-        "--cubes", type=Path, nargs="+", required=True, metavar="CUBE.zarr", help="cubes of the ingest step"
-    )
-    parser.add_argument(
-        "--maps",
-        type=Path,
-        nargs="+",
-        required=True,
-        metavar="S_class.tif",
-        help="class maps of the same scenes, in the same order",
-    )
+    mapped_scenes.add_arguments(parser)
     parser.add_argument("--model", type=Path, required=True, help="model of the select step (its class names)")
     parser.add_argument("--out-dir", type=Path, required=True, help="folder that receives spectra.* and spectra_*.sli")
 
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write spectra.csv, spectra.nc, the spectral libraries and the figures."""
-    if len(args.cubes) != len(args.maps):
-        raise InputError(f"found {len(args.cubes)} cubes and {len(args.maps)} class maps; give one map per cube")
     classes = store.read(args.model, "model").attrs["classes"]
-    cubes = [open_cube(path) for path in args.cubes]
-    wavelength, is_used = common_bands(cubes, args.cubes)
+    opened = [mapped_scenes.open_pair(*pair) for pair in mapped_scenes.pairs(args)]
+    wavelength, is_used = common_bands([cube for cube, _ in opened], args.cubes)
     band = np.flatnonzero(is_used)
-    scenes = [
-        Scene(cube, band, wavelength, read_positions(cube, path, classes))
-        for cube, path in zip(cubes, args.maps, strict=True)
-    ]
+    scenes = [Scene(cube, band, wavelength, read_positions(cube, class_map, classes)) for cube, class_map in opened]
     spectra = class_spectra(scenes, len(classes), settings)
     with store.writing_together(args.out_dir) as out:
         spectra_files.write_all(out, spectra, classes, settings.spectra.quantiles)
@@ -111,7 +96,7 @@ def class_spectra(scenes: list[Scene], n_classes: int, settings: Settings) -> Cl
 
 def bland_spectra(scene: Scene, limits: tuple[float, float]) -> Floats:
     """The bland spectrum (n_columns + 1, n_bands) of each detector column; the last, at -1, of unknown ones."""
-    column = scene.cube["detector_column"].values.astype(np.intp)
+    column = scene.cube["detector_column"].values
     score = np.full(column.shape, np.nan)
     for line in lines(scene):
         score[line.y, line.x] = bland.blandness(scene.wavelength, line.spectrum, limits)
@@ -120,7 +105,7 @@ def bland_spectra(scene: Scene, limits: tuple[float, float]) -> Floats:
     n_columns = len(sums.n) - 1
     for line in lines(scene):
         own = chosen[line.y, line.x]
-        sums.add(line.spectrum[own], column[line.y, line.x[own]] % (n_columns + 1) + 1)
+        sums.add(line.spectrum[own], column[line.y, line.x[own]].astype(np.intp) % (n_columns + 1) + 1)
     return bland.denominators(sums.total, sums.n)
 
 
@@ -142,17 +127,13 @@ def common_bands(cubes: list[xr.Dataset], paths: list[Path]) -> tuple[NDArray[np
     return first[is_used], is_used
 
 
-def read_positions(cube: xr.Dataset, map_path: Path, classes: Classes) -> NDArray[np.intp]:
+def read_positions(cube: xr.Dataset, class_map: raster.Stored, classes: Classes) -> NDArray[np.uint16]:
     """Class position (y, x) of each valid pixel, 0 for none."""
-    valid = cube["valid"].values
-    with raster.open_raster(map_path) as class_map:
-        if class_map.shape != valid.shape:
-            raise InputError(
-                f"{map_path}: found {class_map.height} × {class_map.width} pixels, the cube has "
-                f"{valid.shape[0]} × {valid.shape[1]}; give cubes and maps in the same order"
-            )
-        code = raster.read_rows(class_map, 0, class_map.height)
-    return np.where(valid, positions_of(code, classes, str(map_path)), 0)
+    position = np.zeros(class_map.shape, np.uint16)
+    for rows in blocks_of(class_map.shape[0]):
+        found = positions_of(class_map[rows], classes, str(class_map.path))
+        position[rows] = np.where(cube["valid"][rows].values, found, 0)
+    return position
 
 
 def lines(scene: Scene) -> Iterator[Line]:
