@@ -49,6 +49,9 @@ include: "workflow/rules/scenes.smk"
 include: "workflow/rules/model.smk"
 include: "workflow/rules/maps.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/experiments/trials.smk"
+include: "workflow/experiments/crism.smk"
+include: "workflow/experiments/page.smk"
 
 
 rule all:

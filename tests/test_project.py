@@ -194,7 +194,7 @@ EDGES = {
     *("chain", "checkpoint", "progress", "model", "classifier"),
     *("raster", "ground", "footprint", "polygons", "geopackage", "class_layers", "class_table", "attribute_table"),
     *("cog", "layers", "qml", "sld", "envi_classes", "stac", "qgis_project", "products"),
-    *("figures", "interactive", "report"),
+    *("figures", "interactive", "report", "experiments"),
     *("spectra_files", "library", "interpretation", "cards", "page_pixels"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}
