@@ -34,6 +34,7 @@ validate(config, "workflow/schemas/config.schema.json")
 if not SCENES:
     logger.warning(
         f"{config['scenes']} lists no scene: add a row, or try the demo: --configfile config/demo.yaml"
+        " (the target `experiments` needs none)"
     )
 RESULTS = config["results"]
 

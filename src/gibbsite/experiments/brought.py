@@ -76,8 +76,10 @@ def fcs_cells(path: Path) -> tuple[Floats, tuple[str, ...]]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected an FCS file (2.0, 3.0 or 3.1)")
     try:
-        # Some instruments write offsets in the header and in the text that differ by one.
-        flow = FlowData(str(path), ignore_offset_discrepancy=True)
+        # The library would leave a file open that it cannot read.
+        with path.open("rb") as file:
+            # Some instruments write offsets in the header and in the text that differ by one.
+            flow = FlowData(file, ignore_offset_discrepancy=True)
         events = np.asarray(flow.as_array(), np.float64)
     except (FlowIOException, NotImplementedError, ValueError, KeyError, OSError, EOFError) as error:
         raise InputError(f"{path}: not a readable FCS file ({' '.join(str(error).split())})") from None
