@@ -23,7 +23,7 @@ MODEL_TITLES = {"igmm": "IGMM", "i2gmm": "I²GMM", "ai2gmm": "AI²GMM"}
 def scatter(path: Path, drawn: TwoLayers) -> None:
     """The simulated rows by class, with contours of classes (solid) and of components (dashed)."""
     with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(7.5, 6.5), dpi=DPI, layout="constrained")
+        figure = Figure(figsize=(7.5, 5.4), dpi=DPI, layout="constrained")
         axes = figure.subplots()
         shades = class_colours(len(drawn.covariance) // 2, len(drawn.covariance) - len(drawn.covariance) // 2)
         for k, shade in enumerate(shades):

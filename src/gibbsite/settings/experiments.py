@@ -46,7 +46,7 @@ class Experiments(Section):
         description="Tables on which parts of the sampler are left out.",
     )
     cytometry: list[TableName] = Field(
-        ["cytometry-5", "cytometry-4", "cytometry-3", "cytometry-fcs"],
+        ["cytometry-4", "cytometry-fcs"],
         description="Searches for rare cells: their distance from the common ones, or the user's FCS files.",
     )
     cells: Annotated[int, Field(ge=2000)] = Field(280_000, description="Cells of each simulated sample.")
