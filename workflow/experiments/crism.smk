@@ -1,30 +1,5 @@
 # The paper's experiment on CRISM: a simulated observation through the pipeline's own rules, once per model.
 
-CRISM = f"{EXPERIMENTS}/crism"
-CRISM_SCENE = "frt0000ace5"
-CRISM_MODELS = ["igmm", "i2gmm", "ai2gmm"]
-CRISM_OBSERVATION = config["simulate"] | {
-    key: config["experiments"]["crism"][key] for key in ("lines", "binning")
-}
-CRISM_CHAINS = range(1, config["experiments"]["crism"]["chains"] + 1)
-CRISM_WA = f"cdr410803692813_wa0{ {1: 0, 2: 1, 5: 2, 10: 3}[CRISM_OBSERVATION['binning']]}00000l_3"
-
-
-def crism_fit_settings(wildcards):
-    """The paper's IGMM keeps labelled pixels in their class."""
-    asked = {key: config["experiments"]["crism"][key] for key in ("chains", "sweeps")}
-    labels = {"labels": "bind"} if wildcards.model == "igmm" else {}
-    fit = config["fit"] | asked | labels | {"model": wildcards.model}
-    return json.dumps({"seed": config["seed"], "fit": fit}, sort_keys=True)
-
-
-def crism_log(step):
-    return f"{EXPERIMENTS}/logs/crism/{step}.log"
-
-
-def crism_benchmark(step):
-    return f"{EXPERIMENTS}/benchmarks/crism/{step}.tsv"
-
 
 rule crism_simulate:
     output:
@@ -45,7 +20,7 @@ rule crism_simulate:
         runtime=120,
     params:
         settings=json.dumps({"seed": config["seed"], "simulate": CRISM_OBSERVATION}),
-        folder=f"{CRISM}/observation",
+        folder=subpath(output[0], parent=True),
     shell:
         "gibbsite simulate --settings {params.settings:q} --out {params.folder:q} 2> {log:q}"
 

@@ -1,26 +1,5 @@
 # One method on one table with one seed at a time; each is a file, so a stopped run goes on where it was.
 
-from gibbsite.experiments.plan import trials
-from gibbsite.settings import Experiments
-
-EXPERIMENTS = config["experiments"]["folder"]
-TRIALS = trials(Experiments.model_validate(config["experiments"], strict=False))
-
-
-def experiment_settings(*keys):
-    """The keys of `experiments` that shape a result, as JSON."""
-    return json.dumps(
-        {"experiments": {key: config["experiments"][key] for key in keys}}
-    )
-
-
-def trials_of(ending):
-    return lambda wildcards: [
-        f"{EXPERIMENTS}/trials/{trial.name}{ending}"
-        for trial in TRIALS
-        if trial.experiment == wildcards.experiment
-    ]
-
 
 rule trial:
     output:
