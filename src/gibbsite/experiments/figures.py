@@ -6,6 +6,7 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.patches
+import matplotlib.ticker
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -53,7 +54,9 @@ def observed_curves(path: Path, found: pd.DataFrame) -> None:
         axes.set_xlabel("Observed classes")
         axes.set_ylabel("Mean F1")
         axes.grid(visible=True)
-        axes.legend(frameon=False, fontsize=8.5, ncols=2)
+        figure.legend(
+            *axes.get_legend_handles_labels(), loc="outside upper center", frameon=False, fontsize=8.5, ncols=3
+        )
         save(figure, path)
 
 
@@ -83,18 +86,22 @@ def benchmark_dots(path: Path, found: pd.DataFrame) -> None:
         save(figure, path)
 
 
-def bars(path: Path, names: list[str], share: list[float], texts: list[str], label: str) -> None:
-    """Horizontal bars with a text at the end of each."""
+def shares_found(path: Path, methods: Mapping[str, str], n_found: list[int], n_hidden: list[int]) -> None:
+    """The share of hidden classes that each method (name -> title) found."""
     with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(7.5, 0.9 + 0.3 * len(names)), dpi=DPI, layout="constrained")
+        figure = Figure(figsize=(7.5, 0.9 + 0.3 * len(methods)), dpi=DPI, layout="constrained")
         axes = figure.subplots()
-        y = np.arange(len(names))[::-1]
-        axes.barh(y, share, color=[MODEL_COLOURS.get(name, "#c9ced6") for name in names], height=0.62)
-        for height, value, text in zip(y, share, texts, strict=True):
-            axes.annotate(text, (value, height), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5)
-        axes.set_yticks(y, [MODEL_TITLES.get(name, name) for name in names])
+        y = np.arange(len(methods))[::-1]
+        share = np.divide(n_found, n_hidden)
+        axes.barh(y, share, color=[MODEL_COLOURS.get(name, "#c9ced6") for name in methods], height=0.62)
+        for place, value, found, hidden in zip(y, share, n_found, n_hidden, strict=True):
+            axes.annotate(
+                f"{found} of {hidden}", (value, place), xytext=(5, 0), textcoords="offset points", va="center",
+                fontsize=8.5,
+            )  # fmt: skip
+        axes.set_yticks(y, list(methods.values()))
         axes.set_xlim(0, 1.12)
-        axes.set_xlabel(label)
+        axes.set_xlabel("Share of hidden classes found")
         save(figure, path)
 
 
@@ -111,6 +118,7 @@ def changes(path: Path, found: pd.DataFrame) -> None:
             told["change"].astype(float), y, xerr=error, fmt="o", color="#c2491d", ecolor="#c9ced6", capsize=3
         )
         axes.set_yticks(y, told["what"])
+        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6))
         axes.set_xlabel("Change of the mean F1 of AI²GMM (two standard errors)")
         axes.grid(visible=True, axis="x")
         save(figure, path)
@@ -135,13 +143,14 @@ def _draw_new(axes: Any, result: Mapped) -> None:
     for row, name in enumerate([*told, *others[: max(0, 9 - len(told))]][::-1]):
         values = result.spectra[name]
         shade = "#c2491d" if name in result.flagged else "#2f7fb8" if name in told else "#a9b0ba"
-        step = 0.12 * row
+        step = 0.16 * row
         axes.plot(result.wavelength, values - np.nanmedian(values) + step, color=shade, linewidth=1.3)
         truth = result.stands_for.get(name)
         label = f"{name}: {truth}" if truth else name
         axes.annotate(
-            label + (" (flagged)" if name in result.flagged else ""), (1.02, step), xytext=(0, 5),
+            label + (" (flagged)" if name in result.flagged else ""), (1.0, step), xytext=(4, 9),
             textcoords="offset points", fontsize=8, color=shade,
+            bbox={"facecolor": "w", "edgecolor": "none", "pad": 0.5},
         )  # fmt: skip
     axes.set_xlim(1.0, 2.6)
     axes.set_xlabel("Wavelength (µm)")

@@ -60,7 +60,7 @@ def of_benchmarks(scores: Mapping[str, Frame], folder: Path) -> Section:
         (
             ("Mean F1 ± standard deviation over seeds; paper and program as IGMM / I²GMM / AI²GMM", beside(found)),
             ("Means over the lines of that table", named(whole, "model")),
-            ("Sweeps after which the joint had made 99 % of its rise (median over chains and cases)", speed),
+            ("Sweeps after which the joint had made 99 % of its rise (median over chains and cases)", named(speed)),
         ),
     )
 
@@ -83,9 +83,8 @@ def of_discovery(scores: Mapping[str, Frame], folder: Path) -> Section:
     found = write_table(folder, "discovery", summary.discovery(scores["discovery"]))
     each = write_table(folder, "hidden_classes", summary.hidden_classes(scores["discovery"]))
     total = found.groupby("method", sort=False)[["hidden", "found"]].sum()
-    share = (total["found"] / total["hidden"]).tolist()
-    texts = [f"{one.found} of {one.hidden}" for one in total.itertuples()]
-    figures.bars(folder / "figures" / "discovery", total.index.tolist(), share, texts, "Share of hidden classes found")
+    methods = {str(name): TITLES[str(name)] for name in total.index}
+    figures.shares_found(folder / "figures" / "discovery", methods, total["found"].tolist(), total["hidden"].tolist())
     return Section(
         "Discovery of unseen classes",
         "Each class is hidden in turn while all others are observed. It counts as found when a new class matches it "
@@ -104,7 +103,7 @@ def of_ablations(scores: Mapping[str, Frame], folder: Path) -> Section:
         "Ablations",
         "AI²GMM with one thing changed, about half of the classes observed; changes are paired by table and seed.",
         (("figures/ablations", "Change of the mean F1 against the default."),),
-        (("Mean F1 by table, and the mean change with its standard error", found.drop(columns="variant")),),
+        (("Mean F1 by table, and the mean change with its standard error", named(found.drop(columns="variant"))),),
     )
 
 
@@ -159,14 +158,15 @@ def beside(found: Frame) -> Frame:
     told = found[[name for name in ("table", "observed") if name in found]].copy()
     for model in MODELS:
         told[MODEL_TITLES[model]] = [
-            f"{mean:.3f} ± {spread:.3f}".replace("0.", ".")
-            for mean, spread in zip(found[model], found[f"{model}_sd"], strict=True)
+            f"{mean:.3f} ± {spread:.3f}".replace("0.", ".") if n > 1 else f"{mean:.3f}".replace("0.", ".")
+            for mean, spread, n in zip(found[model], found[f"{model}_sd"], found["repeats"], strict=True)
         ]
-    for source in ("paper", "program"):
+    for source, digits in (("paper", 3), ("program", 2)):
         columns = found[[f"{model}_{source}" for model in MODELS]]
         if columns.notna().to_numpy().any():
             told[source] = [
-                "" if row.isna().any() else " / ".join(f"{v:g}" for v in row) for _, row in columns.iterrows()
+                "" if row.isna().any() else " / ".join(f"{value:.{digits}f}".replace("0.", ".") for value in row)
+                for _, row in columns.iterrows()
             ]
     return told.assign(repeats=found["repeats"])
 
