@@ -150,7 +150,6 @@ def _draw_new(axes: Any, result: Mapped) -> None:
         axes.annotate(
             label + (" (flagged)" if name in result.flagged else ""), (1.0, step), xytext=(4, 9),
             textcoords="offset points", fontsize=8, color=shade,
-            bbox={"facecolor": "w", "edgecolor": "none", "pad": 0.5},
         )  # fmt: skip
     axes.set_xlim(1.0, 2.6)
     axes.set_xlabel("Wavelength (µm)")
