@@ -8,11 +8,13 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo test test-all lint format lock schema clean-demo help
+.PHONY: demo experiments experiments-quick experiments-verify test test-all lint format lock schema clean-demo help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      map a simulated Mars scene (minutes) and name the files to open"
+	@echo "make experiments-quick  run a small version of the paper's experiments (minutes)"
+	@echo "make experiments        run all of them (hours)"
 	@echo "make test      run the tests"
 	@echo "make test-all  run the tests, the long statistical, cluster, browser and QGIS ones too"
 	@echo "make lint      ruff, mypy, snakefmt and snakemake --lint"
@@ -37,6 +39,14 @@ demo: $(READY)
 	echo "  results/demo/products/frt0000ace5_classes.gpkg    the classes as polygons"; \
 	echo "  results/demo/spectra/spectra.png                 the spectra of the classes"; \
 	echo "  results/demo/interpretation.json                 what they may be, and what may be an artefact"
+
+experiments experiments-quick: $(READY)
+	$(SNAKEMAKE) experiments $(if $(findstring quick,$@),--configfile config/experiments-quick.yaml)
+	@echo; echo "Open results/$@/experiments.html"
+
+# Results depend on the kind of processor in the last bits, and so may the chains; docs/experiments.md says how far.
+experiments-verify: $(READY)
+	$(BIN)/gibbsite verify --published docs/experiments/quick/SHA256SUMS --out-dir results/experiments-quick
 
 test: $(READY)
 	$(BIN)/python -m pytest -m "not statistical and not cluster and not browser and not qgis" -n 2 --dist loadfile

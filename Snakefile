@@ -34,6 +34,7 @@ validate(config, "workflow/schemas/config.schema.json")
 if not SCENES:
     logger.warning(
         f"{config['scenes']} lists no scene: add a row, or try the demo: --configfile config/demo.yaml"
+        " (the target `experiments` needs none)"
     )
 RESULTS = config["results"]
 
@@ -49,6 +50,10 @@ include: "workflow/rules/scenes.smk"
 include: "workflow/rules/model.smk"
 include: "workflow/rules/maps.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/experiments/lookups.smk"
+include: "workflow/experiments/trials.smk"
+include: "workflow/experiments/crism.smk"
+include: "workflow/experiments/page.smk"
 
 
 rule all:

@@ -1,10 +1,10 @@
-"""Time and quality beside scikit-learn's BayesianGaussianMixture, and a rare-class search, on simulated tables.
+"""Time and quality beside scikit-learn's BayesianGaussianMixture on a simulated table.
 
 (1) Time per sweep at N = 69,500, d = 12, 10 classes of 43 components: the difference of a long and a short run, so that
 the start does not count. (2) Time to a solution, with the start, beside the variational Dirichlet process mixture of
 scikit-learn with 60 components on the same rows: adjusted Rand index and normalised mutual information with the true
-classes. (3) Two classes of 0.1 % each beside one known class of 280,000 rows in 8-D, as in the paper's cytometry
-experiment, from far away to close by. Usage: python benchmarks/peers.py [--threads 2] [--sweeps 100]
+classes. The search for rare classes is one of the experiments (docs/experiments.md).
+Usage: python benchmarks/peers.py [--threads 2] [--sweeps 100]
 """
 
 import argparse
@@ -34,29 +34,6 @@ def many_components(n: int = 69_500, d: int = 12, n_classes: int = 10, n_compone
             rows.append(mean + generator.normal(size=(size[c], d)) @ root.T)
     order = generator.permutation(n)
     return np.concatenate(rows)[order], np.repeat(class_of, size)[order]
-
-
-def rare_classes(far: float, n: int = 280_000, d: int = 8, share: float = 0.001) -> Table:
-    """One class of several components, known, and two rare ones, each `far` from the middle of one of these."""
-    generator = np.random.default_rng(2)
-    n_rare = int(n * share)
-    centre = generator.normal(size=(6, d))
-    common = centre[generator.integers(0, 6, n)] + 0.7 * generator.normal(size=(n, d))
-    places = centre[:2] + far * np.array([[1.0] + [0.0] * (d - 1), [0.0, -1.0] + [0.0] * (d - 2)])
-    rare = [place + 0.5 * generator.normal(size=(n_rare, d)) for place in places]
-    truth = np.repeat([0, 1, 2], [n, n_rare, n_rare])
-    order = generator.permutation(len(truth))
-    return np.concatenate([common, *rare])[order], truth[order]
-
-
-def f1(truth: np.ndarray, found: np.ndarray, k: int, candidates: np.ndarray) -> float:
-    """F1 of class k with the candidate that holds most of it; 0 without candidates."""
-    if len(candidates) == 0:
-        return 0.0
-    mine = truth == k
-    count = [(mine & (found == c)).sum() for c in candidates]
-    best = candidates[int(np.argmax(count))]
-    return float(2 * max(count) / (mine.sum() + (found == best).sum()))
 
 
 def seconds_to_fit(classifier: Any, rows: np.ndarray) -> float:
@@ -97,22 +74,6 @@ def compare(rows: np.ndarray, truth: np.ndarray, sweeps: int, threads: int) -> N
         print(f"{name}: {seconds:.1f} s, {len(set(label))} classes, ARI {rand:.3f}, NMI {mutual:.3f}", flush=True)
 
 
-def search_rare(far: float, sweeps: int, threads: int) -> None:
-    """Print the scores of the known class and of both rare ones, for three seeds."""
-    rows, truth = rare_classes(far)
-    given = np.where((truth == 0) & (np.arange(len(truth)) % 5 == 0), 0, -1)
-    hidden = given < 0
-    for seed in (1, 2, 3):
-        model = NonExhaustiveClassifier(sweeps=sweeps, chains=1, n_jobs=threads, random_state=seed)
-        started = time.perf_counter()
-        found = model.fit(rows, given).labels_[hidden]
-        seconds = time.perf_counter() - started
-        new = model.classes_[~model.is_known_]
-        scores = [f1(truth[hidden], found, 0, np.array([0])), *(f1(truth[hidden], found, k, new) for k in (1, 2))]
-        spoken = ", ".join(f"{score:.2f}" for score in scores)
-        print(f"rare, {far} away, seed {seed}: F1 {spoken}; {len(new)} new classes; {seconds:.0f} s", flush=True)
-
-
 def main() -> None:
     """Print all parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -123,8 +84,6 @@ def main() -> None:
     NonExhaustiveClassifier(sweeps=12).fit(rows[:500])  # compiles
     time_sweeps(rows, args.sweeps, args.threads)
     compare(rows, truth, args.sweeps, args.threads)
-    for far in (5.0, 4.0, 3.0):
-        search_rare(far, args.sweeps, args.threads)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,9 @@ STEPS = {
     "catalogue": "write a STAC collection and a QGIS project over the products of all scenes",
     "evaluate": "score the maps against truth or held-out labels (mean F1 of the paper)",
     "report": "write one self-contained page with maps, spectra and diagnostics",
+    "trial": "run one trial of the paper's experiments: a method on a table with one seed",
+    "experiments": "write tables, figures and page of the paper's experiments from their trials",
+    "verify": "compare results of the experiments with published ones",
 }
 
 EPILOG = """Each step reads the files of the one before; `snakemake` runs them all in order.

@@ -21,7 +21,7 @@ DPI = 160
 WIDTH = 15.0
 """Inches of the figure of all spectra; 2400 pixels."""
 
-_LOOK = {
+LOOK = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
     "axes.edgecolor": "#8a8f98",
@@ -44,7 +44,7 @@ _LOOK = {
 def write_spectra(path: Path, spectra: ClassSpectra, classes: Classes, quantiles: tuple[float, float]) -> None:
     """Draw mean I/F with its quantiles, ratios to bland and ratios without continuum as `path`.png and .pdf."""
     height = min(30.0, max(6.2, 1.6 + 0.36 * len(classes)))
-    with mpl.rc_context(_LOOK):
+    with mpl.rc_context(LOOK):
         figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
         left, middle, right = figure.subplots(1, 3)
         low, high = (f"{100 * share:g}" for share in quantiles)
@@ -69,7 +69,7 @@ def write_run(
     evaluation: Mapping[str, Any] | None,
 ) -> None:
     """Write the page's other figures into a folder: a map per scene, the traces, the confusion matrix."""
-    with mpl.rc_context(_LOOK):
+    with mpl.rc_context(LOOK):
         for scene in scenes:
             save(_map(scene.view, classes), folder / f"map_{scene.view.name}")
         if traces:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from gibbsite.errors import SettingsError
 from gibbsite.settings.cluster import Cluster
+from gibbsite.settings.experiments import Experiments
 from gibbsite.settings.results import Interpret, Map, Products, Report, Spectra
 from gibbsite.settings.sampler import Fit, Select
 from gibbsite.settings.scenes import Clean, Features, Ingest, Labels, Simulate
@@ -40,6 +41,7 @@ class Settings(Section):
     spectra: Spectra = Spectra()
     interpret: Interpret = Interpret()
     report: Report = Report()
+    experiments: Experiments = Experiments()
 
 
 def validate(mapping: Mapping[str, Any], source: str) -> Settings:

@@ -1,0 +1,49 @@
+"""The page of the experiments: tables and figures, everything inside one file."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    title: str
+    words: str
+    figures: tuple[tuple[str, str], ...] = ()
+    """Path of each figure without ending, relative to the page, and its caption."""
+    tables: tuple[tuple[str, pd.DataFrame], ...] = ()
+    """Caption and lines of each table."""
+
+
+def render(sections: Sequence[Section], left_out: Sequence[str], folder: Path) -> str:
+    """The page, its figures read from the folder."""
+    environment = Environment(
+        loader=PackageLoader("gibbsite"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["cell"] = cell
+    environment.filters["picture"] = lambda name: _picture(folder / f"{name}.png")
+    css, _, _ = environment.loader.get_source(environment, "report.css")  # type: ignore[union-attr]
+    page = environment.get_template("experiments.html.j2")
+    return page.render(sections=sections, left_out=left_out, css=Markup(css))
+
+
+def cell(value: Any) -> str:
+    """A value of a table as text; F1 without the leading zero."""
+    if value is None or (isinstance(value, float) and pd.isna(value)):
+        return ""
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.3f}".replace("0.", ".", 1)
+    return str(value)
+
+
+def _picture(path: Path) -> str:
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
