@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gibbsite.cli import main
+from gibbsite.cli import STEPS, main
 
 ROOT = Path(__file__).resolve().parents[1]
 """Of the repository."""
 
 BIN = Path(sys.executable).parent
 """Where `gibbsite` and `snakemake` of this environment are."""
+
+PIPELINE = tuple(step for step in STEPS if step not in {"trial", "experiments", "verify"})
+"""Steps from an archive's files to the report."""
 
 TOY: dict[str, Any] = {
     "simulate": {"lines": 48, "binning": 10},

@@ -19,8 +19,7 @@ import pytest
 from shapely import box
 from shapely.affinity import translate
 
-from command_line import TOY, Run, gibbsite
-from gibbsite.cli import STEPS
+from command_line import PIPELINE, TOY, Run, gibbsite
 
 SMALL = TOY | {"simulate": {"lines": 24, "binning": 10}}
 
@@ -47,7 +46,7 @@ def good(tmp_path_factory) -> Run:
     """A finished run over a small simulated scene; tests must not change it."""
     folder = tmp_path_factory.mktemp("good")
     run = Run(folder, folder / "observation")
-    for step in STEPS:
+    for step in PIPELINE:
         assert gibbsite(*run.words(step, run), settings=SMALL) == 0, step
     return run
 
@@ -92,7 +91,7 @@ def resize(path: Path, n_bytes: int) -> None:
 # ---------------------------------------------------------------------------------------------------- inputs
 
 
-@pytest.mark.parametrize("step", [step for step in STEPS if step != "simulate"])
+@pytest.mark.parametrize("step", [step for step in PIPELINE if step != "simulate"])
 def test_missing_inputs_are_named(step, refused, tmp_path):
     absent = Run(tmp_path / "absent", tmp_path / "absent")
     line = refused(*absent.words(step, Run(tmp_path / "out", tmp_path / "out")))
@@ -228,7 +227,7 @@ def test_a_class_to_observe_that_no_polygon_has_is_refused(good, refused, tmp_pa
     assert contents(tmp_path) == {}
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", PIPELINE)
 def test_an_unknown_settings_key_stops_every_step_before_it_starts(step, good, refused, tmp_path):
     out = Run(tmp_path / "out", tmp_path / "out")
     line = refused(*good.words(step, out), settings={"fit": {"temperature": 1}})
@@ -294,7 +293,7 @@ def fill_up(folder: Path, n_free: int) -> None:
     resize(folder / "filler", -n_free)
 
 
-WITH_A_FOLDER_OF_THEIR_OWN = [step for step in STEPS if step != "catalogue"]
+WITH_A_FOLDER_OF_THEIR_OWN = [step for step in PIPELINE if step != "catalogue"]
 """The catalogue writes beside the items it lists, and nowhere else."""
 
 
