@@ -154,7 +154,10 @@ def _confusion(evaluation: Mapping[str, Any]) -> Figure:
     figure.set_layout_engine("constrained")
     axes = figure.subplots()
     axes.imshow(share, cmap="Oranges", vmin=0, vmax=100, aspect="auto")
-    small = {"fontsize": float(np.clip(72 * 26.0 / max(len(rows), len(columns)), 4.0, 10.0)), "parse_math": False}
+    small: dict[str, Any] = {
+        "fontsize": float(np.clip(72 * 26.0 / max(len(rows), len(columns)), 4.0, 10.0)),
+        "parse_math": False,
+    }
     axes.set_xticks(range(len(columns)), columns, rotation=60, ha="right", rotation_mode="anchor", **small)
     axes.set_yticks(range(len(rows)), rows, **small)
     axes.set_xlabel("Mapped as")
