@@ -79,7 +79,7 @@ def write_scene(scene: Scene) -> None:
     ]
     n = N_CLASSES
     arrays = [np.arange(n), np.zeros((1, n)), np.zeros((1, n, 1)), np.zeros((1, n, 1)), np.ones((1, n, 1, 1))]
-    traces = {key: {"r_hat": None, "bulk_size": None} for key in ("log_joint", "n_classes", "n_components")}
+    traces = {name: {"r_hat": None, "bulk_size": None} for name in ("log_joint", "n_classes", "n_components")}
     untold = {"n_draws": 1, "traces": traces, "moves": {}, "n_sampled_pixels": 0, "pairs": [], "concerns": []}
     model = Model(*arrays, step=1.0, basis="", classes=classes)
     write_model(folder / "model.zarr", model, seed=1, diagnostics=untold)

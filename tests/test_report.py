@@ -17,7 +17,7 @@ from bokeh.models import Text
 from numpy.testing import assert_array_equal
 
 from command_line import ROOT
-from gibbsite import interactive, store
+from gibbsite import figures, interactive, store
 from gibbsite.errors import InputError
 from gibbsite.palette import class_colours
 from gibbsite.report import map_view
@@ -391,6 +391,19 @@ def test_a_suspected_artefact_is_told_on_its_card_with_the_reasons(results: Resu
     assert "1 discovered class is a suspected artefact of the instrument." in text
     assert text.count("artefact?") == 1
     assert meaning[4]["matches"][0]["name"] in text
+
+
+def test_figures_of_hundreds_of_classes_stay_within_a_page_and_name_the_largest() -> None:
+    colours = class_colours(0, 300)
+    classes = [{"code": k, "name": f"new-{k}", "is_known": False, "colour": colours[k - 1]} for k in range(1, 301)]
+    code = np.repeat(np.arange(1, 301), np.arange(1, 301))[:45_000].reshape(150, 300).astype(np.uint16)
+    chart = figures._map(map_view("S", code, np.full(code.shape, 0.5), map_grid(150, 300)), classes)
+    legend = chart.axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [f"new-{k}" for k in range(220, 300)]
+    assert legend.get_title().get_text() == "the largest 80 of 299 classes"
+    names = [item["name"] for item in classes]
+    scores = {"confusion": np.eye(300, dtype=int).tolist(), "truth_names": names, "predicted_names": names}
+    assert max(figures._confusion(scores).get_size_inches()) <= 30.0
 
 
 def test_figures_for_a_paper_are_the_same_bytes_again(results: Results, tmp_path: Path) -> None:

@@ -48,6 +48,15 @@ def test_the_page_tells_seconds_and_the_share_of_dask(tmp_path: Path) -> None:
     assert dask == "M0 120L0.0 60.0L600.0 60.0L600 120Z"
 
 
+def test_a_long_first_sweep_does_not_flatten_the_others(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "1.tsv", [Timing(1, 9.0, 0.1), Timing(2, 0.5, 0.25), Timing(3, 0.25, 0.0)])
+    page = timings.page([(1, table)])
+    whole, dask = re.findall(r'<path class="\w+" d="([^"]+)"', page)
+    assert whole == "M0 120L0.0 0.0L200.0 0.0L200.0 0.0L400.0 0.0L400.0 60.0L600.0 60.0L600 120Z"
+    assert "L200.0 60.0L400.0 60.0" in dask
+    assert "the first, in which kernels may be compiled, took 9.000 s and is cut off" in page
+
+
 def test_a_long_chain_is_drawn_with_few_steps(tmp_path: Path) -> None:
     table = write_table(tmp_path / "1.tsv", [Timing(k, 1.0, 0.0) for k in range(1, 5001)])
     page = timings.page([(1, table)])

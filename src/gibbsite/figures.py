@@ -18,6 +18,8 @@ from gibbsite.palette import ink
 from gibbsite.spectra import Classes, ClassSpectra, Floats, end_of, open_gaps, spread_out
 
 DPI = 160
+LEGEND = 80
+"""Classes in the legend of a map, at most."""
 WIDTH = 15.0
 """Inches of the figure of all spectra; 2400 pixels."""
 
@@ -80,6 +82,9 @@ def write_run(
 
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as `path`.png and `path`.pdf, without time or program in them."""
+    # Laid out once for both: with hundreds of names that takes longer than drawing.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     # Which glyphs a font keeps is nothing to log.
     logging.getLogger("fontTools").setLevel(logging.WARNING)
     for kind, untold in (("png", ("Software",)), ("pdf", ("CreationDate", "Producer", "Creator"))):
@@ -88,8 +93,11 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _map(view: MapView, classes: Classes) -> Figure:
-    """The class map with a legend of its classes, the discovered ones in bold."""
-    present = [item for item in classes if (view.code == item["code"]).any()]
+    """The class map with a legend of its classes, the discovered ones in bold; of very many, the largest."""
+    count = np.bincount(view.code.ravel(), minlength=1 + max([int(item["code"]) for item in classes], default=0))
+    every = [item for item in classes if count[item["code"]]]
+    largest = sorted(every, key=lambda item: -count[item["code"]])[:LEGEND]
+    present = [item for item in every if item in largest] if len(every) > LEGEND else every
     n_columns = 1 + len(present) // 40
     width = 6.0
     height = float(np.clip(width / view.aspect, 2.5, 20.0))
@@ -108,7 +116,9 @@ def _map(view: MapView, classes: Classes) -> Figure:
     axes.set_ylabel("North (km)" if view.is_map else "Line")
     axes.ticklabel_format(useOffset=False)
     keys = [mpl.patches.Patch(color=item["colour"], label=item["name"]) for item in present]
-    legend = axes.legend(handles=keys, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, ncols=n_columns)
+    title = f"the largest {len(present)} of {len(every)} classes" if len(present) < len(every) else None
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+    legend = axes.legend(handles=keys, **beside, frameon=False, ncols=n_columns, title=title)
     for text, item in zip(legend.get_texts(), present, strict=True):
         text.set(parse_math=False, fontsize=8.5, fontweight="normal" if item["is_known"] else "bold")
     return figure
@@ -139,12 +149,17 @@ def _confusion(evaluation: Mapping[str, Any]) -> Figure:
     counts = np.array(evaluation["confusion"], dtype=float)
     share = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     rows, columns = evaluation["truth_names"], evaluation["predicted_names"]
-    figure = Figure(figsize=(min(30.0, 3.0 + 0.42 * len(columns)), 2.2 + 0.34 * len(rows)), dpi=DPI)
+    size = (min(30.0, 3.0 + 0.42 * len(columns)), min(30.0, 2.2 + 0.34 * len(rows)))
+    figure = Figure(figsize=size, dpi=DPI)
     figure.set_layout_engine("constrained")
     axes = figure.subplots()
     axes.imshow(share, cmap="Oranges", vmin=0, vmax=100, aspect="auto")
-    axes.set_xticks(range(len(columns)), columns, rotation=60, ha="right", rotation_mode="anchor", parse_math=False)
-    axes.set_yticks(range(len(rows)), rows, parse_math=False)
+    small: dict[str, Any] = {
+        "fontsize": float(np.clip(72 * 26.0 / max(len(rows), len(columns)), 4.0, 10.0)),
+        "parse_math": False,
+    }
+    axes.set_xticks(range(len(columns)), columns, rotation=60, ha="right", rotation_mode="anchor", **small)
+    axes.set_yticks(range(len(rows)), rows, **small)
     axes.set_xlabel("Mapped as")
     axes.set_ylabel("True class")
     for (y, x), value in np.ndenumerate(share):

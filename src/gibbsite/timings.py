@@ -36,6 +36,8 @@ class Row:
     """Seconds of a sweep."""
     slowest: float
     """Seconds of the longest sweep."""
+    top: float
+    """Seconds to which the chart reaches: those of the longest sweep after the first."""
     dask_share: float
     whole: str
     """Area of the chart below the seconds of each sweep, as an SVG path."""
@@ -61,16 +63,18 @@ def page(tables: Sequence[tuple[int, Path]]) -> str:
 def _row(chain: int, timings: Sequence[Timing]) -> Row:
     whole = np.array([timing.seconds for timing in timings])
     dask = np.array([timing.dask_seconds for timing in timings])
-    top = max(float(whole.max()), 1e-9)
+    # Kernels may be compiled in the first sweep, which would flatten all others.
+    top = max(float(whole[1:].max(initial=0.0)) if len(whole) > 1 else float(whole[0]), 1e-9)
     return Row(
         chain=chain,
         n_sweeps=len(timings),
         seconds=float(whole.sum()),
         median=float(np.median(whole)),
         slowest=float(whole.max()),
+        top=top,
         dask_share=float(dask.sum() / max(whole.sum(), 1e-9)),
-        whole=_area(whole / top),
-        dask=_area(dask / top),
+        whole=_area(np.minimum(whole / top, 1.0)),
+        dask=_area(np.minimum(dask / top, 1.0)),
     )
 
 
