@@ -7,9 +7,10 @@ from gibbsite.kernels.lines import (
     bridge_gaps,
     combine_bands,
     combine_bands_by_column,
+    combine_bands_of_strip,
     divide_air,
     divide_columns,
-    divide_pixels,
+    number_cells,
     project_lines,
     survey_stored,
     take_lines,
@@ -18,10 +19,12 @@ from gibbsite.kernels.lines import (
 from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, part_seats, take_seats
 from gibbsite.kernels.sides import take_sides
 from gibbsite.kernels.spikes import despike_columns, despike_spectra
-from gibbsite.kernels.stripes import keep_ratios, median_keys
+from gibbsite.kernels.stripes import keep_level_ratios, keep_ratios, median_keys
 from gibbsite.kernels.sums import add_up
+from gibbsite.kernels.vectors import LANES
 
 __all__ = [
+    "LANES",
     "add_up",
     "best_of_columns",
     "bridge_gaps",
@@ -30,6 +33,7 @@ __all__ = [
     "class_odds",
     "combine_bands",
     "combine_bands_by_column",
+    "combine_bands_of_strip",
     "component_odds",
     "crookedness",
     "despike_columns",
@@ -37,14 +41,15 @@ __all__ = [
     "divide_air",
     "divide_by_bland",
     "divide_columns",
-    "divide_pixels",
     "find_anchors",
     "indicate",
+    "keep_level_ratios",
     "keep_ratios",
     "lay_out",
     "log_density",
     "log_fit",
     "median_keys",
+    "number_cells",
     "part_seats",
     "project_lines",
     "scan_block",

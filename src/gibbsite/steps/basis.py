@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite import feature_store, features
-from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
+from gibbsite.cleaned import CleanedScene, check_bands, open_cleaned
 from gibbsite.features import Basis, Learnt
 from gibbsite.settings import Features, Settings
 
@@ -57,11 +57,11 @@ def learn(scenes: Sequence[CleanedScene], chosen: Features) -> Basis:
 def _spectra(scene: CleanedScene, every: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Numbers (n_pixels,) and spectra (n_pixels, n_bands) of the usable pixels of each `every`-th group of lines."""
 
-    def of_block(block: Block) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    parts = []
+    for first, strips in scene.map_blocks(lambda strip: strip, every):
+        block = scene.join(strips)
         usable = block.usable()
-        return block.pixel(usable), block.lines.transpose(0, 2, 1)[usable]
-
-    parts = list(scene.map_blocks(of_block, every))
+        parts.append((scene.pixel(first, usable), block.lines.transpose(0, 2, 1)[usable]))
     pixel, spectra = (np.concatenate(part) for part in zip(*parts, strict=True))
     scene.check_usable(len(pixel))
     return pixel, spectra

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gibbsite import feature_store, features
 from gibbsite.before_after import Glimpse, QuickLook
 from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.feature_store import FeatureBlock, Written
-from gibbsite.features import FIXED_CLIP, Basis
+from gibbsite.features import FIXED_CLIP, Basis, Floats
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -46,26 +47,28 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
 def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None = None) -> Written:
     """What went into the features store that is then at `out`; `look` sees every block pass."""
 
-    def of_block(block: Block) -> tuple[FeatureBlock, Glimpse | None]:
-        usable = block.usable()
-        feature, error = features.project_lines(block.lines, basis)
-        value = feature.transpose(0, 2, 1)[usable]
-        made = FeatureBlock(
-            pixel=block.pixel(usable),
-            feature=features.quantise(value),
-            error=error[usable].astype(np.float32),
-            n_despiked=block.n_despiked[usable].astype(np.uint16),
-            n_clipped=int((np.abs(value) > FIXED_CLIP).sum()),
-        )
-        return made, look.of_block(block) if look is not None else None
+    project_strip = features.strip_projection(basis)
+
+    def of_strip(strip: Block) -> tuple[NDArray[np.float32], Floats, NDArray[np.int32], Glimpse | None]:
+        feature, error = project_strip(strip.lines)
+        return feature, error, strip.n_despiked, look.of_strip(strip) if look is not None else None
 
     def blocks() -> Iterator[FeatureBlock]:
         n_usable = 0
-        for made, glimpse in scene.map_blocks(of_block):
-            n_usable += len(made.pixel)
-            if look is not None and glimpse is not None:
-                look.after.append(glimpse)
-            yield made
+        for first, strips in scene.map_blocks(of_strip):
+            feature, error, n_despiked = (scene.across([strip[part] for strip in strips]) for part in range(3))
+            usable = np.isfinite(error)
+            value = feature.transpose(0, 2, 1)[usable]
+            n_usable += len(value)
+            if look is not None:
+                look.add([strip[3] for strip in strips])
+            yield FeatureBlock(
+                pixel=scene.pixel(first, usable),
+                feature=features.quantise(value),
+                error=error[usable].astype(np.float32),
+                n_despiked=n_despiked[usable].astype(np.uint16),
+                n_clipped=int((np.abs(value) > FIXED_CLIP).sum()),
+            )
         scene.check_usable(n_usable)
 
     source = scene.source
