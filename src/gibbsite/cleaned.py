@@ -10,20 +10,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite import kernels
+from gibbsite.blocks import Block, Window, cut, padded
 from gibbsite.clean import light as slant
 from gibbsite.clean import stripes
 from gibbsite.corrections import Corrections, plan
 from gibbsite.errors import InputError
+from gibbsite.kernels import LANES
 from gibbsite.settings import Settings
 from gibbsite.sources import Lines, Source, of_cube
-from gibbsite.kernels import LANES
-from gibbsite.threads import in_order, n_threads
+from gibbsite.threads import in_order
 
 BLOCK_LINES = 24
 """Lines of a block, or a little more, where the source does not say otherwise: of each strip two beyond either end are
@@ -35,23 +36,6 @@ SAME_BAND = 0.001
 
 Result = TypeVar("Result")
 Number = TypeVar("Number", bound=np.generic)
-
-
-class Block(NamedTuple):
-    """Some lines of a scene, or a strip of them."""
-
-    first: int
-    """The first line's number."""
-    start: int
-    """The first sample's number."""
-    lines: Lines
-    """(line, band, sample) cleaned; NaN in pixels that are not usable."""
-    n_despiked: NDArray[np.int32]
-    """(line, sample) Values that were taken for spikes and replaced."""
-
-    def usable(self) -> NDArray[np.bool_]:
-        """(line, sample) Whether all bands of a pixel are finite."""
-        return np.isfinite(self.lines.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +53,8 @@ class CleanedScene:
         return self.corrections.wavelength
 
     def map_blocks(self, function: Callable[[Block], Result], every: int = 1) -> Iterator[tuple[int, list[Result]]]:
-        """The first line of each cleaned block, from the first line to the last, and what `function`, called in threads,
-        makes of its strips, from left to right. Strips are LANES wide, and NaN beyond the image.
+        """The first line of each cleaned block, in their order, and what `function`, called in threads, makes of its
+        strips, from left to right. Strips are LANES wide, and NaN beyond the image.
 
         With `every` above 1, only each `every`-th group of GROUP_LINES lines is cleaned.
         """
@@ -79,7 +63,7 @@ class CleanedScene:
             return rows.start, [function(self._finish(strip)) for strip in self._prepare(rows)]
 
         def of_block(block: Block) -> tuple[int, list[Result]]:
-            return block.first, [function(self._finish(strip)) for strip in _strips(block)]
+            return block.first, [function(self._finish(strip)) for strip in cut(block)]
 
         if self.corrections.ratio is None:
             return in_order(of_rows, self._rows(every))
@@ -98,8 +82,8 @@ class CleanedScene:
 
     def join(self, strips: list[Block]) -> Block:
         """Whole lines from their strips."""
-        lines, n_despiked = (self.across([strip[part] for strip in strips]) for part in (2, 3))
-        return Block(strips[0].first, 0, lines, n_despiked)
+        lines, n_despiked = [strip.lines for strip in strips], [strip.n_despiked for strip in strips]
+        return Block(strips[0].first, 0, self.across(lines), self.across(n_despiked))
 
     def across(self, parts: list[NDArray[Number]]) -> NDArray[Number]:
         """Arrays (…, LANES) of strips, from left to right, as one (…, sample)."""
@@ -131,7 +115,7 @@ class CleanedScene:
         if self.corrections.gain is not None:
             taken = start[:, None] + np.arange(weight.shape[1])
             weight = weight / self.corrections.gain[taken]
-        return [_padded(weight, slice(at, at + LANES)) for at in range(0, weight.shape[2], LANES)]
+        return [padded(weight, slice(at, at + LANES)) for at in range(0, weight.shape[2], LANES)]
 
     def _rows(self, every: int) -> Iterator[slice]:
         """Slices of lines: whole chunks of the source, or the groups wanted."""
@@ -179,13 +163,14 @@ class CleanedScene:
             if air is not None:
                 column = self._columns(rows, start)
                 kernels.divide_air(lines, air.log_transmission, column, air.inside, air.outside)
+                kernels.add_artefact(lines, air.artefact, air.tooth, column)
             return lines
 
         return strip
 
     def _columns(self, rows: slice, start: int) -> NDArray[np.int16]:
         """Detector columns (line, LANES) of a strip, -1 beyond the image."""
-        return _padded(self.source.column[rows], slice(start, start + LANES), -1)
+        return padded(self.source.column[rows], slice(start, start + LANES), -1)
 
     def _evens_out_at_once(self) -> bool:
         """Whether stripes and smile are taken out by one set of weights: no step may stand between them."""
@@ -203,7 +188,7 @@ class CleanedScene:
         if corrections.smoothing is not None:
             lines = kernels.combine_bands(lines, corrections.smoothing.start, corrections.smoothing.weight)
         elif corrections.smile is None and len(corrections.kept) < lines.shape[1]:
-            lines = lines[:, corrections.kept]
+            lines = np.ascontiguousarray(lines[:, corrections.kept])
         return block._replace(lines=lines)
 
     def _divide_by_bland(self, prepared: Iterable[Block]) -> Iterator[Block]:
@@ -211,7 +196,7 @@ class CleanedScene:
         assert self.corrections.ratio is not None
         reach = self.corrections.ratio[0]
         n_lines = self.source.valid.shape[0]
-        window = _Window(self.source.column, self.source.wavelength[self.corrections.band])
+        window = Window(self.source.column, self.source.wavelength[self.corrections.band])
         start = 0
         for block in prepared:
             window.add(block)
@@ -220,52 +205,6 @@ class CleanedScene:
                 yield window.divided(slice(start, stop), self.corrections.ratio)
                 window.forget(stop - reach)
                 start = stop
-
-
-def _strips(block: Block) -> Iterator[Block]:
-    """The strips of whole lines."""
-    for start in range(0, block.lines.shape[2], LANES):
-        here = slice(start, start + LANES)
-        yield Block(block.first, start, _padded(block.lines, here), _padded(block.n_despiked, here, 0))
-
-
-def _padded(whole: NDArray[Number], here: slice, fill: float = np.nan) -> NDArray[Number]:
-    """A strip (…, LANES) of an array (…, sample), C-contiguous, filled beyond its end."""
-    part = whole[..., here]
-    wanted = np.full((*part.shape[:-1], LANES), fill, part.dtype)
-    wanted[..., : part.shape[-1]] = part
-    return wanted
-
-
-class _Window:
-    """Consecutive lines, with the blandest pixel of each detector column in each."""
-
-    def __init__(self, column: NDArray[np.int16], wavelength: NDArray[np.float64]) -> None:
-        self.column, self.wavelength = column, wavelength
-        self.n_columns = int(column.max()) + 1
-        self.first = self.last = 0
-        self.parts: list[tuple[Lines, NDArray[np.int32], NDArray[np.float32], NDArray[np.int32]]] = []
-
-    def add(self, block: Block) -> None:
-        score = kernels.crookedness(block.lines, self.wavelength)
-        rows = slice(block.first, block.first + len(block.lines))
-        best, sample = kernels.best_of_columns(score, self.column[rows], self.n_columns)
-        self.parts.append((block.lines, block.n_despiked, best, sample))
-        self.last = rows.stop
-
-    def divided(self, rows: slice, choice: tuple[int, int]) -> Block:
-        if len(self.parts) > 1:
-            self.parts = [tuple(np.concatenate(part) for part in zip(*self.parts, strict=True))]  # type: ignore[list-item]
-        lines, n_despiked, best, sample = self.parts[0]
-        first, last = rows.start - self.first, rows.stop - self.first
-        column = self.column[self.first : self.last]
-        ratio = kernels.divide_by_bland(lines, first, last, (best, sample), column, choice)
-        return Block(rows.start, 0, ratio, n_despiked[first:last])
-
-    def forget(self, first: int) -> None:
-        if first > self.first:
-            self.parts = [tuple(part[first - self.first :] for part in parts) for parts in self.parts]  # type: ignore[misc]
-            self.first = first
 
 
 def open_cleaned(path: Path, settings: Settings) -> CleanedScene:
@@ -302,19 +241,22 @@ def _column_gains(scene: CleanedScene) -> NDArray[np.float32] | None:
     if pair.max() < 0:
         return None
     n_columns, n_bands = int(column.max()) + 1, len(scene.corrections.band)
-    if scene._is_level:
-        place = stripes.line_places(len(column))
-        # Room for whole strips to the right.
-        keys = np.zeros((n_bands, int(place.max()) + 1, n_columns + LANES), np.uint16)
-        in_turn = in_order(lambda rows: _keep_level(scene, rows, place[rows], keys), scene._rows(1))
-    else:
-        place = stripes.places(pair)
-        keys = np.zeros((n_bands, int(place.max()) + 1, n_columns), np.uint16)
-        in_turn = in_order(lambda rows: _keep(scene, rows, (place[rows], pair[rows]), keys), scene._rows(1))
-    for _ in in_turn:
+    place = stripes.line_places(len(column)) if scene._is_level else stripes.places(pair)
+    # Room for a whole strip beyond the last column, and for whole registers of keys.
+    keys = np.zeros((int(place.max()) + 1, n_bands, -(-n_columns // LANES) * LANES + LANES), np.uint16)
+
+    def keep(rows: slice) -> None:
+        if scene._is_level:
+            _keep_level(scene, rows, place[rows], keys)
+        else:
+            _keep(scene, rows, (place[rows], pair[rows]), keys)
+
+    for _ in in_order(keep, scene._rows(1)):
         pass
-    ratio = np.concatenate(list(in_order(kernels.median_keys, np.array_split(keys, min(16, n_bands)))))
-    return np.ascontiguousarray(stripes.column_gains(ratio[:, :n_columns].T).T.astype(np.float32))
+    parts = [range(n_bands)[start : start + 8] for start in range(0, n_bands, 8)]
+    found = in_order(lambda band: kernels.median_keys(keys, band[0], band[-1] + 1), parts)
+    ratio = np.concatenate(list(found))[:, :n_columns]
+    return np.ascontiguousarray(stripes.column_gains(ratio.T).T.astype(np.float32))
 
 
 def _keep_level(scene: CleanedScene, rows: slice, place: NDArray[np.int32], keys: NDArray[np.uint16]) -> None:
@@ -334,5 +276,5 @@ def _keep(
     turn = np.diff(scene.source.column[rows], axis=1, append=0) < 0
     for start in range(0, scene.source.valid.shape[1], LANES - 1):
         here = slice(start, start + LANES)
-        place, pair, turned = (_padded(some, here, -1) for some in (*where, turn))
+        place, pair, turned = (padded(some, here, -1) for some in (*where, turn))
         kernels.keep_ratios(lit(start), place, pair, turned, keys)

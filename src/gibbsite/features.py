@@ -1,6 +1,6 @@
 """Spectra to whitened features in fixed point, and the basis that does it.
 
-    fences      low and high per band, from a sample of the spectra
+    fences      (`fences.py`) low and high per band, from a sample of the spectra
     band_sums   integer sums over a block of spectra; `+` joins blocks
     noise_sums  the same over differences of neighbours, which are noise twice over
     fit_basis   sums -> standardise, principal components (or minimum noise fraction), whitening
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from gibbsite import kernels
 from gibbsite.errors import InputError, SettingsError
+from gibbsite.fences import Fences, cells, in_cells
 from gibbsite.threads import in_order
 
 Floats = NDArray[np.float64]
@@ -34,24 +35,12 @@ FIXED_STEP = 2.0**-10
 FIXED_CLIP = 32.0 - FIXED_STEP
 """Largest magnitude of a feature: 32767 steps, all that int16 holds."""
 
-CELLS = 2**17
-"""Cells from the middle of a band's fences to either; int64 then has room for 2²⁹ pixels on the fences."""
 RANK_FLOOR = 1e-6
 """Variance, against one standardised band's, below which a component is rounding and not signal."""
 MOST_PAIRS = 2**14
 """Neighbours whose differences are added up in a scene, spread over it: plenty for the noise of some hundred bands."""
 ROWS_AT_ONCE = 2**12
 """Spectra per matrix product: bounds memory, and 2¹² · 4 · 2³⁴ is below 2⁵³, where float64 stops being exact."""
-
-
-@dataclass(frozen=True)
-class Fences:
-    """The range in which values of each band are taken as they are; beyond it they count as the fence."""
-
-    low: Floats
-    """(n_bands,) reflectance."""
-    high: Floats
-    """(n_bands,) reflectance."""
 
 
 @dataclass(frozen=True)
@@ -98,19 +87,6 @@ class Basis:
         return hashlib.sha256(b"".join(np.ascontiguousarray(part, "<f8").tobytes() for part in parts)).hexdigest()
 
 
-def fences(sample: Spectra) -> Fences:
-    """Fences (n_bands,) of a sample (n_spectra, n_bands): the 1-99 % range, widened by its length either way.
-
-    For a normal band that is ±7 standard deviations. Up to 1 % of spikes on either side do not move them, and
-    a unit that covers more than 1 % of the ground lies within them, however far it is from the rest.
-    """
-    bands = np.array_split(np.asarray(sample, np.float64).T, 8)
-    found = in_order(lambda some: np.percentile(some, [1.0, 99.0], axis=1), [some for some in bands if len(some)])
-    first, last = np.concatenate(list(found), axis=1)
-    reach = last - first
-    return Fences(first - reach, last + reach)
-
-
 def no_sums(n_bands: int) -> BandSums:
     """Sums over no spectra."""
     return BandSums(0, np.zeros(n_bands, np.int64), np.zeros((n_bands, n_bands), np.int64))
@@ -120,7 +96,7 @@ def band_sums(spectra: Spectra, within: Fences) -> BandSums:
     """Sums over spectra (n_spectra, n_bands), all finite."""
 
     def of_rows(start: int) -> BandSums:
-        cell = _in_cells(spectra[start : start + ROWS_AT_ONCE], within)
+        cell = in_cells(spectra[start : start + ROWS_AT_ONCE], within)
         return BandSums(len(cell), cell.sum(axis=0).astype(np.int64), (cell.T @ cell).astype(np.int64))
 
     return sum(in_order(of_rows, range(0, len(spectra), ROWS_AT_ONCE)), no_sums(spectra.shape[1]))
@@ -131,15 +107,16 @@ def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences) ->
 
     The ground changes little from one pixel to the next, so a difference is mostly noise, stripes included.
     """
-    sums = no_sums(spectra.shape[1])
     left = np.flatnonzero((np.diff(pixel) == 1) & (pixel[1:] % width != 0))
     left = left[:: -(-len(left) // MOST_PAIRS) or 1]
-    # A difference is up to twice a value, its square up to four times: still exact.
-    for start in range(0, len(left), ROWS_AT_ONCE):
+
+    def of_pairs(start: int) -> BandSums:
         rows = left[start : start + ROWS_AT_ONCE]
-        step = _in_cells(spectra[rows + 1], within) - _in_cells(spectra[rows], within)
-        sums += BandSums(len(rows), step.sum(axis=0).astype(np.int64), (step.T @ step).astype(np.int64))
-    return sums
+        # A difference is up to twice a value, its square up to four times: still exact.
+        step = in_cells(spectra[rows + 1], within) - in_cells(spectra[rows], within)
+        return BandSums(len(rows), step.sum(axis=0).astype(np.int64), (step.T @ step).astype(np.int64))
+
+    return sum(in_order(of_pairs, range(0, len(left), ROWS_AT_ONCE)), no_sums(spectra.shape[1]))
 
 
 class Learnt(NamedTuple):
@@ -179,7 +156,7 @@ def fit_basis(learnt: Learnt, n_features: int | Literal["auto"], method: str = "
     share = ((axes @ noise) * axes).sum(axis=1) if learnt.noise.n > 1 else np.full(len(axes), np.nan)
     n_kept = _n_below_half(share) if n_features == "auto" else n_features
     _check_rank(len(axes), n_kept)
-    middle, unit = _cells(within)
+    middle, unit = cells(within)
     mean = middle + sums.total / sums.n * unit
     scale = np.where(varies, scale_cell * unit, 1.0)
     return Basis(
@@ -258,18 +235,6 @@ def _n_below_half(noise_share: Floats) -> int:
     """Number of leading components before the first that noise makes up half of, at least one."""
     noisy = np.flatnonzero(noise_share >= 0.5)
     return max(1, int(noisy[0]) if noisy.size else len(noise_share))
-
-
-def _in_cells(spectra: Spectra, within: Fences) -> Floats:
-    """Cell numbers (n_spectra, n_bands), from the middle of the fences, of spectra held within them."""
-    middle, unit = _cells(within)
-    return kernels.number_cells(np.ascontiguousarray(spectra, np.float32), np.stack([within.low, within.high, middle, unit]))
-
-
-def _cells(within: Fences) -> tuple[Floats, Floats]:
-    """Middle of the fences and width of a cell (n_bands,); width 1 where the fences meet."""
-    width = (within.high - within.low) / (2 * CELLS)
-    return (within.low + within.high) / 2, np.where(width > 0.0, width, 1.0)
 
 
 def _point_up(axes: Floats) -> Floats:

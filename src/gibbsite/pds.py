@@ -75,7 +75,7 @@ class ImageFile:
     """Where the file's size had to settle what the label says."""
 
 
-class _Decoder(pvl.decoder.OmniDecoder):  # type: ignore[misc]
+class _Decoder(pvl.decoder.OmniDecoder):
     """pvl's, which tries 21 formats of dates on every word of a label: half of the time it takes to read one."""
 
     def decode_datetime(self, value: str) -> Any:

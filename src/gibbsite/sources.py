@@ -93,7 +93,7 @@ def of_cube(path: Path) -> Source:
 
 def of_observation(product: Product, settings: Ingest) -> Source:
     """The files of an observation, read as `ingest` would, without a store between."""
-    n_lines, n_samples, n_bands = product.shape
+    n_lines = product.shape[0]
     assert product.wavelength is not None, "an observation has wavelengths"
     order = np.argsort(product.wavelength, kind="stable")
     stored = _Stored(product, settings)
@@ -117,7 +117,7 @@ def of_observation(product: Product, settings: Ingest) -> Source:
         column=np.full(valid.shape, -1, np.int16) if column is None else np.asarray(column, np.int16),
         incidence=None if geometry is None else geometry.incidence(slice(0, n_lines)),
         column_wavelength=None if by_column is None else by_column[:, order],
-        chunk_lines=max(1, 2**24 // (4 * n_samples * n_bands)),
+        chunk_lines=1,
         read=read,
     )
 

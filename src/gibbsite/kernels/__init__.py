@@ -4,6 +4,7 @@ from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
 from gibbsite.kernels.lanes import class_odds, component_odds, find_anchors, indicate, lay_out, log_density, uniforms
 from gibbsite.kernels.lines import (
+    add_artefact,
     bridge_gaps,
     combine_bands,
     combine_bands_by_column,
@@ -25,6 +26,7 @@ from gibbsite.kernels.vectors import LANES
 
 __all__ = [
     "LANES",
+    "add_artefact",
     "add_up",
     "best_of_columns",
     "bridge_gaps",

@@ -160,6 +160,25 @@ def divide_air(lines, log_air, column, inside, outside):
 
 
 @njit(nogil=True, cache=True)
+def add_artefact(lines, artefact, tooth, column):
+    """Add the artefact (band, column) of its detector column times Σ tooth (band, column) · spectrum to each, in place.
+
+    The multiple is held within ±3: no ground is so bright, but a spike would write the artefact into its pixel.
+    """
+    n_lines, n_bands, n_samples = lines.shape
+    for y in range(n_lines):
+        multiple = np.zeros(n_samples, np.float64)
+        for b in range(n_bands):
+            for i in range(n_samples):
+                multiple[i] += tooth[b, column[y, i]] * lines[y, b, i]
+        for i in range(n_samples):
+            multiple[i] = min(max(multiple[i], -3.0), 3.0)
+        for b in range(n_bands):
+            for i in range(n_samples):
+                lines[y, b, i] += np.float32(multiple[i] * artefact[b, column[y, i]])
+
+
+@njit(nogil=True, cache=True)
 def combine_bands(lines, start, weight):
     """Lines (line, n_out, sample) whose band b is the sum of weight (n_out, width) times the bands from start (n_out)
     on."""
@@ -251,7 +270,7 @@ def _subtract_projection(feature, within, square, rest):
 
 @njit(nogil=True, cache=True)
 def number_cells(spectra, table):
-    """Numbers (n_spectra, band) of the cells that spectra fall into; `table` (4, band) is low, high, middle and width."""
+    """Numbers (n_spectra, band) of the cells that spectra fall into; `table` (4, band): low, high, middle, width."""
     n_spectra, n_bands = spectra.shape
     cell = np.empty((n_spectra, n_bands), np.float64)
     for y in range(n_spectra):

@@ -8,7 +8,7 @@ once.
 import numpy as np
 from numba import njit
 
-from gibbsite.kernels.strips import next_lane, store_keys
+from gibbsite.kernels.strips import SOME_KEYS, count_up_to, next_lane, store_keys
 from gibbsite.kernels.vectors import LANES, hold, load, spread
 
 LOWEST, STEP = 0.5, 1.5 / 65000
@@ -18,7 +18,7 @@ own error."""
 
 @njit(nogil=True, cache=True)
 def keep_ratios(lines, place, pair, turn, keys):
-    """Put the ratio of each pair of neighbours into `keys` (band, place, column).
+    """Put the ratio of each pair of neighbours into `keys` (place, band, column).
 
     `pair` (line, sample) is the lower detector column of a pixel and the next in its line, -1 for no pair; `turn`
     tells that the next pixel is the one of the lower column; `place` is the pair's number among those of its column,
@@ -31,7 +31,7 @@ def keep_ratios(lines, place, pair, turn, keys):
                 if place[y, i] >= 0:
                     here, following = lines[y, b, i], lines[y, b, i + 1]
                     key = _key(here, following) if turn[y, i] else _key(following, here)
-                    keys[b, place[y, i], pair[y, i]] = key
+                    keys[place[y, i], b, pair[y, i]] = key
 
 
 @njit(nogil=True, cache=True)
@@ -42,7 +42,7 @@ def keep_level_ratios(lines, place, start, keys):
     for a whole strip.
     """
     n_lines, n_bands, _ = lines.shape
-    _, n_places, n_columns = keys.shape
+    n_columns = keys.shape[2]
     source = lines.reshape(n_lines * n_bands, LANES)
     lowest, scale, half = spread(np.float32(LOWEST)), spread(np.float32(1.0 / STEP)), spread(np.float32(0.5))
     first, last = spread(np.float32(1.0)), spread(np.float32(65000.0))
@@ -53,7 +53,7 @@ def keep_level_ratios(lines, place, start, keys):
             below = load(source, y * n_bands + b)
             above = next_lane(below)
             key = hold((above / below - lowest) * scale + half, first, last)
-            store_keys(keys, (b * n_places + place[y]) * n_columns + start, key, above, below)
+            store_keys(keys, (place[y] * n_bands + b) * n_columns + start, key, above, below)
 
 
 @njit(nogil=True, cache=True)
@@ -66,36 +66,39 @@ def _key(above, below):
 
 
 @njit(nogil=True, cache=True)
-def median_keys(keys):
-    """The lower median (band, column) of the keys (band, place, column) that are not 0, as ratios; NaN without any."""
-    n_bands, n_places, n_columns = keys.shape
-    medians = np.empty((n_bands, n_columns), np.float64)
-    middle, count = np.empty(n_columns, np.uint16), np.empty(n_columns, np.uint16)
-    for b in range(n_bands):
-        # Keys of 0 lie below every middle: they are counted once, and put to both sides of the scale.
-        middle[:] = 0
-        _count_up_to(keys[b], middle, count)
-        n_nothing = count.copy()
-        # The median lies above `under` and at or below `over`.
-        under, over = np.zeros(n_columns, np.uint16), np.full(n_columns, 65535, np.uint16)
-        for _ in range(16):
+def median_keys(keys, first, last):
+    """The lower median (band, column) of the keys (place, band, column) that are not 0, as ratios; NaN without any.
+
+    Of the bands first ≤ b < last. The columns must be a multiple of SOME_KEYS.
+    """
+    n_places, _, n_columns = keys.shape
+    medians = np.empty((last - first, n_columns), np.float64)
+    mine = np.empty((n_places, n_columns), np.uint16)
+    for b in range(first, last):
+        for p in range(n_places):
             for c in range(n_columns):
-                middle[c] = np.uint16((np.int32(under[c]) + np.int32(over[c])) // 2)
-            _count_up_to(keys[b], middle, count)
-            for c in range(n_columns):
-                is_over = 2 * (np.int32(count[c]) - n_nothing[c]) >= n_places - np.int32(n_nothing[c])
-                over[c] = middle[c] if is_over else over[c]
-                under[c] = under[c] if is_over else middle[c]
-        for c in range(n_columns):
-            medians[b, c] = LOWEST + over[c] * STEP if n_nothing[c] < n_places else np.nan
+                mine[p, c] = keys[p, b, c]
+        _find_medians(mine, medians[b - first])
     return medians
 
 
 @njit(nogil=True, cache=True)
-def _count_up_to(keys, middle, count):
-    """Set count (column) to how many of the keys (place, column) are no larger than middle (column)."""
+def _find_medians(keys, median):
+    """Set median (column) to that of the keys (place, column)."""
     n_places, n_columns = keys.shape
-    count[:] = 0
-    for p in range(n_places):
-        for c in range(n_columns):
-            count[c] += np.uint16(keys[p, c] <= middle[c])
+    # Keys of 0 lie below every middle: they are counted first, and then on neither side.
+    under, over = np.zeros(n_columns, np.uint16), np.full(n_columns, np.uint16(65535))
+    middle, count, n_nothing = np.zeros(n_columns, np.uint16), np.empty(n_columns, np.uint16), under.copy()
+    for start in range(0, n_columns, SOME_KEYS):
+        count_up_to(keys, start, middle, n_nothing)
+        for _ in range(16):
+            # The median lies above `under` and at or below `over`.
+            for c in range(start, start + SOME_KEYS):
+                middle[c] = np.uint16((np.int32(under[c]) + np.int32(over[c])) // 2)
+            count_up_to(keys, start, middle, count)
+            for c in range(start, start + SOME_KEYS):
+                is_over = 2 * (np.int32(count[c]) - np.int32(n_nothing[c])) >= n_places - np.int32(n_nothing[c])
+                over[c] = middle[c] if is_over else over[c]
+                under[c] = under[c] if is_over else middle[c]
+    for c in range(n_columns):
+        median[c] = LOWEST + over[c] * STEP if n_nothing[c] < n_places else np.nan

@@ -4,6 +4,7 @@ import argparse
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,24 +45,35 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     )  # fmt: skip
 
 
+class _Strip(NamedTuple):
+    """What is made of a strip (line, …, sample)."""
+
+    feature: NDArray[np.float32]
+    error: Floats
+    n_despiked: NDArray[np.int32]
+    glimpse: Glimpse | None
+
+
 def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None = None) -> Written:
     """What went into the features store that is then at `out`; `look` sees every block pass."""
 
     project_strip = features.strip_projection(basis)
 
-    def of_strip(strip: Block) -> tuple[NDArray[np.float32], Floats, NDArray[np.int32], Glimpse | None]:
+    def of_strip(strip: Block) -> _Strip:
         feature, error = project_strip(strip.lines)
-        return feature, error, strip.n_despiked, look.of_strip(strip) if look is not None else None
+        return _Strip(feature, error, strip.n_despiked, look.of_strip(strip) if look is not None else None)
 
     def blocks() -> Iterator[FeatureBlock]:
         n_usable = 0
         for first, strips in scene.map_blocks(of_strip):
-            feature, error, n_despiked = (scene.across([strip[part] for strip in strips]) for part in range(3))
+            feature = scene.across([strip.feature for strip in strips])
+            error = scene.across([strip.error for strip in strips])
+            n_despiked = scene.across([strip.n_despiked for strip in strips])
             usable = np.isfinite(error)
             value = feature.transpose(0, 2, 1)[usable]
             n_usable += len(value)
             if look is not None:
-                look.add([strip[3] for strip in strips])
+                look.add([strip.glimpse for strip in strips if strip.glimpse is not None])
             yield FeatureBlock(
                 pixel=scene.pixel(first, usable),
                 feature=features.quantise(value),
