@@ -124,9 +124,9 @@ def phases(folder: Path, out: Path) -> None:
 def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> None:
     """Processor time of each step on strips of 24 lines, scaled to the scene."""
     rows, made, source = slice(96, 120), scene.corrections, scene.source
-    stored = np.ascontiguousarray(cube[rows])
-    bounds, light = np.array([-0.05, 1.5, 65535], np.float32), 1 / slant.cosine(source.incidence[rows])
-    lines = [kernels.take_stored(cube[rows], np.arange(436, 184, -1), bounds, light, x)[0] for x in range(64, 576, 64)]
+    stored, light = np.ascontiguousarray(cube[rows]), 1 / slant.cosine(source.incidence[rows])
+    strips = source.read(rows, made.band, light)
+    lines = [strips(start)[0] for start in range(64, 576, 64)]
     counts = np.zeros((24, kernels.LANES), np.int32)
     keys = np.zeros((24, len(made.band), 640 + kernels.LANES), np.uint16)
     project = features.strip_projection(learnt)
@@ -134,7 +134,7 @@ def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> Non
     missing = np.zeros((24, kernels.LANES), np.float32)
     nm = source.wavelength[made.band]
     work = {
-        "read, mask, cos i": lambda k: kernels.take_stored(cube[rows], np.arange(436, 184, -1), bounds, light, 64 * k),
+        "read, mask, cos i": lambda k: strips(64 * k),
         "bridge gaps": lambda k: kernels.bridge_gaps(lines[k], missing, nm),
         "despike along": lambda k: kernels.despike_spectra(
             lines[k], made.spikes.windows, made.spikes.sigma, 0, 24, counts
@@ -148,8 +148,8 @@ def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> Non
             lines[k], np.arange(24, dtype=np.int32), 64 * k, keys
         ),
     }
-    listed = made.band > 0
-    survey = timed_thread(lambda: kernels.survey_stored(stored, bounds[:2], bounds[2], np.resize(listed, 438)))
+    limits, listed = np.array([-0.05, 1.5], np.float32), np.ones(438, bool)
+    survey = timed_thread(lambda: kernels.survey_stored(stored, limits, np.float32(65535), listed))
     print(f"  survey of bands and pixels: {1000 * survey * 20:.0f} ms of one core per scene")
     for name, call in work.items():
         taken = timed_thread(lambda call=call: [call(k) for k in range(8)])
