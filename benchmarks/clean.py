@@ -1,12 +1,16 @@
 """Cleaning and features: speed on a whole FRT, errors against noise-free spectra, detection of mixed-in minerals.
 
 Usage: python benchmarks/clean.py speed FOLDER      a simulated FRT (made there if absent, 1.5 GB), TRR3 to features
+       python benchmarks/clean.py once FOLDER       that alone, once, to measure its memory
        python benchmarks/clean.py truth             simulated scenes against their noise-free spectra
        python benchmarks/clean.py mica FOLDER       the CRISM type spectra in FOLDER, mixed into a simulated scene
 """
 
 import argparse
+import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gibbsite import features, kernels
-from gibbsite.clean import light
+from gibbsite.clean import light as slant
 from gibbsite.cleaned import Block, CleanedScene, clean_source
 from gibbsite.observation import open_observation
 from gibbsite.scene import Grid
@@ -25,86 +29,142 @@ from gibbsite.simulate.detector import L
 from gibbsite.simulate.fields import key, uniform
 from gibbsite.simulate.instrument import Scenery, sensor_recorder
 from gibbsite.simulate.observation import write_observation
-from gibbsite.sources import Source, of_observation
+from gibbsite.sources import Source, Strips, of_observation
 from gibbsite.steps import basis as basis_step
 from gibbsite.steps import features as features_step
+from gibbsite.threads import n_threads
 
 NONE = {"incidence": False, "despike": False, "despike_columns": False, "destripe": False, "smile": False}
 
 # ---------------------------------------------------------------------------------------------------- speed
 
 
-def best(work: Callable[[], object], times: int = 3) -> tuple[float, object]:
-    """Shortest wall time of a few runs, and what the last gave."""
-    taken, result = [], None
+def timed(work: Callable[[], object], times: int = 5) -> tuple[float, float]:
+    """Shortest wall time and shortest processor time, all threads, of a few runs."""
+    wall, processor = [], []
     for _ in range(times):
-        start = time.perf_counter()
-        result = work()
-        taken.append(time.perf_counter() - start)
-    return min(taken), result
+        start = time.perf_counter(), time.process_time()
+        work()
+        wall.append(time.perf_counter() - start[0])
+        processor.append(time.process_time() - start[1])
+    return min(wall), min(processor)
+
+
+def whole(folder: Path, out: Path) -> tuple[CleanedScene, features.Basis]:
+    """From the TRR3 file to the features store, without a cube store between."""
+    chosen, label = validate({}, "defaults"), next(folder.glob("*l_trr3.lbl"))
+    source = of_observation(open_observation(label, next(folder.glob("*ddr1.lbl")), None), chosen.ingest)
+    scene = clean_source(source, chosen)
+    learnt = basis_step.learn([scene], chosen.features)
+    features_step.write(out, scene, learnt)
+    return scene, learnt
+
+
+def forget(path: Path) -> None:
+    """Drop the file's pages from the page cache."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def speed(folder: Path) -> None:
-    """Whole times beside reading the file, then the processor time of each step on one thread."""
+    """Whole runs beside reading the file, warm and cold, and the processor time of each step on one thread."""
     if not list(folder.glob("*_trr3.lbl")):
         write_observation(Simulate(lines=480, binning=1), 3, folder)
-    label = next(folder.glob("*l_trr3.lbl"))
-    file = np.memmap(label.with_suffix(".img"), "<f4", "r")
-    chosen = validate({}, "defaults")
+    image = next(folder.glob("*l_trr3.img"))
     out = Path(tempfile.mkdtemp()) / "features.zarr"
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    scene, learnt = whole(folder, out)  # compiles
+    print(f"{image.stat().st_size / 1e6:.0f} MB, {n_threads()} threads; best of 5, wall (processor) ms")
+    for state in ("warm", "cold"):
 
-    def whole() -> tuple[CleanedScene, features.Basis]:
-        source = of_observation(open_observation(label, next(folder.glob("*ddr1.lbl")), None), chosen.ingest)
-        scene = clean_source(source, chosen)
-        learnt = basis_step.learn([scene], chosen.features)
-        features_step.write(out, scene, learnt)
-        return scene, learnt
+        def run(work: Callable[[], object], state: str = state) -> None:
+            if state == "cold":
+                forget(image)
+            work()
 
-    whole()  # compiles
-    start = time.process_time()
-    everything, made = best(whole, 1)
-    print(f"processor time of one run, all threads: {time.process_time() - start:.2f} s")
-    peak = max(peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    summed, _ = best(file.sum)
-    copied, _ = best(lambda: np.array(file))
-    cube = file[: 480 * 438 * 640].reshape(480, 438, 640)
-    turned, _ = best(lambda: np.ascontiguousarray(cube.transpose(0, 2, 1)))
-    print(f"from TRR3 to features {everything:.2f} s, peak memory {peak / 2**20:.2f} GB (before the copies below)")
-    for name, taken in (("sum", summed), ("copy", copied), ("copy as (line, sample, band)", turned)):
-        print(f"  memmap, {name}: {taken:.3f} s, which is {taken / everything:.2f} of it")
-    scene, learnt = made  # type: ignore[misc]
-    shares(scene, learnt, cube)
+        del scene, learnt  # a mapped page cannot be dropped
+        reads = {
+            "copy": timed(lambda: run(lambda: np.array(np.memmap(image, "<f4", "r")))),
+            "sum": timed(lambda: run(lambda: np.memmap(image, "<f4", "r").sum())),
+        }
+        everything = timed(lambda: run(lambda: whole(folder, out)))
+        scene, learnt = whole(folder, out)
+        print(f"{state}: TRR3 to features {1000 * everything[0]:.0f} ({1000 * everything[1]:.0f})")
+        for name, taken in reads.items():
+            print(
+                f"  memmap, {name}: {1000 * taken[0]:.0f} ({1000 * taken[1]:.0f}), "
+                f"{taken[0] / everything[0]:.2f} of it; by processor time, shared by the threads, "
+                f"{taken[1] / (everything[1] / n_threads()):.2f}"
+            )
+    subprocess.run([sys.executable, __file__, "once", str(folder)], check=True)
+    print(f"peak memory of one run: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20:.2f} GB")
+    phases(folder, out)
+    shares(scene, learnt, np.memmap(image, "<f4", "r")[: 480 * 438 * 640].reshape(480, 438, 640))
+
+
+def phases(folder: Path, out: Path) -> None:
+    """Processor time of the stages of a whole run, all threads."""
+    chosen, label = validate({}, "defaults"), next(folder.glob("*l_trr3.lbl"))
+    product = open_observation(label, next(folder.glob("*ddr1.lbl")), None)
+    source = of_observation(product, chosen.ingest)
+    scene = clean_source(source, chosen)
+    learnt = basis_step.learn([scene], chosen.features)
+    work = {
+        "labels, headers, WA record, DDR": lambda: open_observation(label, next(folder.glob("*ddr1.lbl")), None),
+        "survey": lambda: of_observation(product, chosen.ingest),
+        "plan, gains of the columns": lambda: clean_source(source, chosen),
+        "basis": lambda: basis_step.learn([scene], chosen.features),
+        "features": lambda: features_step.write(out, scene, learnt),
+    }
+    for name, call in work.items():
+        wall, processor = timed(call, 3)
+        print(f"  {name}: {1000 * wall:.0f} ({1000 * processor:.0f})")
 
 
 def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> None:
-    """Processor time of each kernel on 16 lines, scaled to the scene."""
-    rows, made, source = slice(96, 112), scene.corrections, scene.source
-    stored, column = np.ascontiguousarray(cube[rows]), source.column[rows]
-    lines = source.read(rows, made.band)
-    counts = np.zeros((16, lines.shape[2]), np.int32)
-    cosine = light.cosine(source.incidence[rows])
-    resampled = kernels.combine_bands_by_column(lines, made.smile.start, made.smile.weight, column)
-    limits = np.array([-0.05, 1.5], np.float32)
+    """Processor time of each step on strips of 24 lines, scaled to the scene."""
+    rows, made, source = slice(96, 120), scene.corrections, scene.source
+    stored, light = np.ascontiguousarray(cube[rows]), 1 / slant.cosine(source.incidence[rows])
+    strips = source.read(rows, made.band, light)
+    lines = [strips(start)[0] for start in range(64, 576, 64)]
+    counts = np.zeros((24, kernels.LANES), np.int32)
+    keys = np.zeros((24, len(made.band), 640 + kernels.LANES), np.uint16)
+    project = features.strip_projection(learnt)
+    made_of = [kernels.combine_bands_of_strip(some, made.smile.start, scene._strip_weights[3]) for some in lines]
+    missing = np.zeros((24, kernels.LANES), np.float32)
+    nm = source.wavelength[made.band]
     work = {
-        "survey of bands and pixels": lambda: kernels.survey_stored(stored, limits, np.float32(65535), made.band > 0),
-        "read and mask": lambda: source.read(rows, made.band),
-        "bridge gaps": lambda: kernels.bridge_gaps(lines, source.wavelength[made.band]),
-        "cos i": lambda: kernels.divide_pixels(lines, cosine),
-        "despike along": lambda: kernels.despike_spectra(lines, made.spikes.windows, made.spikes.sigma, 0, 16, counts),
-        "despike down": lambda: kernels.despike_columns(lines, made.spikes.sigma, 0, 16, counts),
-        "destripe, divide": lambda: kernels.divide_columns(lines, made.gain, column),
-        "smile": lambda: kernels.combine_bands_by_column(lines, made.smile.start, made.smile.weight, column),
-        "project and error": lambda: features.project_lines(resampled, learnt),
+        "read, mask, cos i": lambda k: strips(64 * k),
+        "bridge gaps": lambda k: kernels.bridge_gaps(lines[k], missing, nm),
+        "despike along": lambda k: kernels.despike_spectra(
+            lines[k], made.spikes.windows, made.spikes.sigma, 0, 24, counts
+        ),
+        "despike down": lambda k: kernels.despike_columns(lines[k], made.spikes.sigma, 0, 24, counts),
+        "destripe and smile": lambda k: kernels.combine_bands_of_strip(
+            lines[k], made.smile.start, scene._strip_weights[3]
+        ),
+        "project, error": lambda k: project(made_of[k]),
+        "ratios of columns (pass of its own)": lambda k: kernels.keep_level_ratios(
+            lines[k], np.arange(24, dtype=np.int32), 64 * k, keys
+        ),
     }
+    limits, listed = np.array([-0.05, 1.5], np.float32), np.ones(438, bool)
+    survey = timed_thread(lambda: kernels.survey_stored(stored, limits, np.float32(65535), listed))
+    print(f"  survey of bands and pixels: {1000 * survey * 20:.0f} ms of one core per scene")
     for name, call in work.items():
+        taken = timed_thread(lambda call=call: [call(k) for k in range(8)])
+        print(f"  {name}: {1000 * taken * 20 * 10 / 8:.0f} ms of one core per scene")
+
+
+def timed_thread(call: Callable[[], object]) -> float:
+    """Shortest processor time of five calls, in this thread, after one that compiles."""
+    call()
+    taken = []
+    for _ in range(5):
+        start = time.thread_time()
         call()
-        taken = []
-        for _ in range(5):
-            start = time.thread_time()
-            call()
-            taken.append(time.thread_time() - start)
-        print(f"  {name}: {1000 * min(taken) * 30:.0f} ms of one core per scene")
+        taken.append(time.thread_time() - start)
+    return min(taken)
 
 
 # ---------------------------------------------------------------------------------------------------- truth
@@ -137,8 +197,10 @@ class Scene:
         column = np.broadcast_to(np.arange(width, dtype=np.int16), (height, width))
         by_column = np.where(self.inside[:, None], self.recorder.channels.wavelength[self.band].T, np.nan)
 
-        def read(rows: slice, band: np.ndarray) -> np.ndarray:
-            return np.ascontiguousarray(np.where(valid[rows, None], lines[rows][:, band], np.nan).astype(np.float32))
+        def read(rows: slice, band: np.ndarray, factor: np.ndarray) -> Strips:
+            stored = np.ascontiguousarray(lines[rows], np.float32)
+            everything = np.array([-np.inf, np.inf, np.nan], np.float32)
+            return lambda start: kernels.take_stored(stored, band, everything, factor, start)
 
         good = np.ones(len(self.band), bool)
         return Source(
@@ -333,8 +395,9 @@ def detected(lines: np.ndarray, place: np.ndarray, scene: Scene, made: tuple[fea
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["speed", "truth", "mica"])
+    parser.add_argument("what", choices=["speed", "once", "truth", "mica"])
     parser.add_argument("folder", nargs="?", type=Path)
     args = parser.parse_args()
     with threadpool_limits(1):
-        {"speed": speed, "truth": lambda _: truth(), "mica": mica}[args.what](args.folder)
+        once = lambda folder: whole(folder, Path(tempfile.mkdtemp()) / "features.zarr")  # noqa: E731
+        {"speed": speed, "once": once, "truth": lambda _: truth(), "mica": mica}[args.what](args.folder)

@@ -26,26 +26,42 @@ def test_gaps_are_bridged_as_by_one_spectrum_at_a_time() -> None:
     lines[random.random(lines.shape) < 0.4] = np.nan
     lines[0, :, 3], lines[1, :5, 2], lines[1, -6:, 4], lines[4, :, 7] = np.nan, np.nan, np.nan, 0.25
     before = lines.copy()
-    kernels.bridge_gaps(lines, wavelength)
+    kernels.bridge_gaps(lines, np.isnan(lines).sum(axis=1).astype(np.float32), wavelength)
     expected = np.apply_along_axis(naive_fill, 1, before.astype(np.float64), wavelength)
     np.testing.assert_allclose(lines, expected, rtol=1e-6)
     assert np.isnan(lines[0, :, 3]).all()
     assert np.array_equal(lines[np.isfinite(before)], before[np.isfinite(before)]), "measured values changed"
 
 
-def test_light_is_made_vertical_up_to_the_steepest_angle() -> None:
-    lines = np.full((1, 3, 4), 0.2, np.float32)
-    kernels.divide_pixels(lines, light.cosine(np.array([[0.0, 60.0, 89.9, np.nan]], np.float32)))
-    assert lines[0, 0, :3] == pytest.approx([0.2, 0.4, 0.2 / np.cos(np.deg2rad(85))], rel=1e-5)
-    assert np.isnan(lines[0, :, 3]).all()
+def test_light_is_that_of_the_sun_overhead_up_to_the_steepest_angle() -> None:
+    found = light.cosine(np.array([[0.0, 60.0, 89.9, np.nan]], np.float32))
+    assert found[0, :3] == pytest.approx([1.0, 0.5, np.cos(np.deg2rad(85))], rel=1e-5)
+    assert np.isnan(found[0, 3])
 
 
-def test_lines_are_taken_from_a_cube_with_the_wanted_bands_and_pixels() -> None:
-    cube = np.random.default_rng(1).random((3, 21, 8)).astype(np.float32)
-    wanted = np.random.default_rng(2).random((3, 21)) < 0.7
-    lines = kernels.take_lines(cube, np.array([1, 4, 7]), wanted)
-    expected = np.where(wanted[:, None, :], cube.transpose(0, 2, 1)[:, [1, 4, 7]], np.nan)
-    np.testing.assert_array_equal(lines, expected)
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_strips_hold_the_wanted_bands_and_pixels_times_their_light(is_stored: bool) -> None:
+    random, n_samples = np.random.default_rng(1), 2 * kernels.LANES + 21
+    lines = random.uniform(0, 1, (3, 8, n_samples)).astype(np.float32)
+    factor = random.uniform(1, 2, (3, n_samples)).astype(np.float32)
+    factor[random.random(factor.shape) < 0.3] = np.nan
+    gap = random.random(lines.shape) < 0.1
+    band, starts = np.array([6, 4, 1]), range(0, n_samples, kernels.LANES)
+    if is_stored:
+        lines[gap] = random.choice([-5.0, 1.01, 0.5, 65535.0, np.nan, np.inf], gap.sum())
+        bounds = np.array([0.0, 1.0, 0.5], np.float32)
+        strips = [
+            kernels.take_stored(lines, band, bounds, factor, start) for start in range(0, n_samples, kernels.LANES)
+        ]
+    else:
+        lines[gap] = np.nan
+        cube = np.ascontiguousarray(lines.transpose(0, 2, 1))
+        strips = [kernels.take_lines(cube, band, factor, start) for start in starts]
+    found, missing = (np.concatenate(parts, axis=-1) for parts in zip(*strips, strict=True))
+    expected = np.where(gap, np.float32(np.nan), lines)[:, band]
+    np.testing.assert_array_equal(found[:, :, :n_samples], expected * factor[:, None])
+    np.testing.assert_array_equal(missing[:, :n_samples], np.isnan(expected).sum(axis=1))
+    assert np.isnan(found[:, :, n_samples:]).all(), "a strip is NaN beyond the image"
 
 
 # ---------------------------------------------------------------------------------------------------- air
@@ -76,6 +92,26 @@ def test_pixels_whose_air_cannot_be_told_are_not_used() -> None:
     kernels.divide_air(lines, air.log_transmission, np.array([[0, 0, -1]], np.int16), air.inside, air.outside)
     assert np.isfinite(lines[0, :, 0]).all()
     assert np.isnan(lines[0, :, 1:]).all()
+
+
+def test_what_the_scan_leaves_is_patched_by_its_artefact_and_a_broad_band_stays() -> None:
+    wavelength = np.linspace(1.7, 2.3, 80)
+    inside = (wavelength > 1.76) & (wavelength < 2.24)
+    # A bowl with teeth, of another strength in each column; the first record column has none.
+    shape = np.where(inside, 0.01 + 0.01 * np.sin(90 * wavelength), 0.0)
+    artefact = shape * np.array([0.0, 1.0, 1.5, 0.7])[:, None]
+    transmission = np.exp(-0.8 * np.exp(-(((wavelength - 2.007) / 0.02) ** 2)))[None] * np.ones((4, 1))
+    air = fit_air(transmission, wavelength, "2007/1980", artefact)
+    mineral = 0.3 - 0.03 * np.exp(-(((wavelength - 1.93) / 0.06) ** 2))
+    lines = (mineral[:, None] - np.array([0.0, 0.8, 2.0, -0.5]) * artefact.T)[None].astype(np.float32)
+    spiked = lines.copy()
+    spiked[0, 30] += 0.5
+    column = np.array([[0, 1, 2, 3]], np.int16)
+    kernels.add_artefact(lines, air.artefact, air.tooth, column)
+    # The mineral's own curvature counts as a few teeth.
+    assert np.abs(lines[0] - mineral[:, None]).max() < 2e-3
+    kernels.add_artefact(spiked, air.artefact, air.tooth, column)
+    assert np.abs(np.delete(spiked[0], 30, axis=0) - mineral[1, None]).max() < 0.15, "a spike is held to 3 artefacts"
 
 
 def test_air_without_its_bands_is_refused() -> None:
@@ -169,6 +205,16 @@ def test_a_column_in_any_sample_is_resampled_as_the_column_it_is() -> None:
         np.ascontiguousarray(lines[:, :, ::-1]), weights.start, weights.weight, np.tile(np.arange(3)[::-1], (2, 1))
     )
     assert np.array_equal(turned[:, :, ::-1], straight)
+
+
+def test_strips_are_resampled_as_by_the_columns_they_are() -> None:
+    by_column = np.linspace(1.0, 1.5, 12) + np.linspace(0, 0.02, kernels.LANES)[:, None]
+    weights = resampling(by_column, np.linspace(1.05, 1.4, 7))
+    lines = np.random.default_rng(1).random((2, 12, kernels.LANES)).astype(np.float32)
+    column = np.tile(np.arange(kernels.LANES), (2, 1))
+    expected = kernels.combine_bands_by_column(lines, weights.start, weights.weight, column)
+    found = kernels.combine_bands_of_strip(lines, weights.start, weights.weight)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("window", "order"), [(5, 2), (7, 2), (11, 3), (3, 0)])

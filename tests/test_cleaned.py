@@ -2,6 +2,7 @@
 be."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import f1_score
 
 import handmade_cubes
+from archive_files import L_ROWS, write_pds
 from command_line import Run, gibbsite
-from gibbsite import features
+from gibbsite import crism, features
 from gibbsite.cleaned import CleanedScene, clean_source, open_cleaned
 from gibbsite.errors import InputError
 from gibbsite.observation import open_observation
@@ -73,6 +75,21 @@ EVERYTHING = {
 }  # fmt: skip
 
 
+NEAR_AIR = crism.nominal_wavelength("L", np.array(L_ROWS))[
+    [400, 380, 360, 340, 320, 300, 288, 284, 281, 275, 260, 245, 230, 215]
+]
+"""µm, rising, of 14 bands, two of them at 1.980 and 2.007."""
+
+
+def write_scan(folder: Path, n_columns: int) -> Path:
+    """A volcano scan with a carbon dioxide band, a little deeper from column to column, and a toothed artefact."""
+    wavelength = crism.nominal_wavelength("L", np.array(L_ROWS))
+    depth = np.exp(-(((wavelength - 2.007) / 0.03) ** 2)) * np.linspace(0.5, 0.7, n_columns)[:, None]
+    artefact = 0.01 * np.sin(300 * wavelength) * (np.abs(wavelength - 2.0) < 0.2) * np.ones((n_columns, 1))
+    lines = np.stack([np.exp(-depth), artefact, -artefact])
+    return write_pds(folder, "ADR10000000000_00000_VS00L_8", lines, rows=L_ROWS)
+
+
 @pytest.mark.parametrize("chunk_lines", [1, 7, 16])
 def test_lines_are_the_same_bytes_for_any_chunks_whatever_corrections_run(
     chunk_lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -82,18 +99,23 @@ def test_lines_are_the_same_bytes_for_any_chunks_whatever_corrections_run(
     random = np.random.default_rng(3)
     spectra[random.random(spectra.shape) < 0.01] += 0.4
     spectra[random.random(spectra.shape) < 0.01] = np.nan
-    wavelength = np.linspace(1.05, 2.5, 14)
+    wavelength = NEAR_AIR
     extra = {
+        "wavelength": wavelength,
         "detector_column": np.broadcast_to(np.arange(width, dtype=np.int16), (height, width)),
         "incidence": np.linspace(20, 70, height * width, dtype=np.float32).reshape(height, width),
         "column_wavelength": wavelength + np.linspace(-0.02, 0.02, width)[:, None],
     }
+    scan = write_scan(tmp_path, width)
     found = []
-    for lines, block_bytes in ((104, 2**24), (chunk_lines, 1)):
-        monkeypatch.setattr("gibbsite.cleaned.BLOCK_BYTES", block_bytes)
+    for lines, block_lines in ((104, 104), (chunk_lines, 1)):
+        monkeypatch.setattr("gibbsite.cleaned.BLOCK_LINES", block_lines)
         cube = Cube(spectra, Grid(height, width), chunk_lines=lines, extra=extra)
         path = handmade_cubes.write_cube(tmp_path / f"{lines}.zarr", cube)
-        scene = open_cleaned(path, validate({"clean": EVERYTHING}, "test"))
+        air = {"atmosphere": "2007/1980", "volcano_scan": str(scan)}
+        scene = open_cleaned(path, validate({"clean": EVERYTHING | air}, "test"))
+        assert scene.corrections.air is not None
+        assert (scene.corrections.air.tooth != 0).any(), "the record has an artefact; else this test shows less"
         found.append(lines_of(scene))
     assert found[0][1].sum() > 0, "nothing was despiked; else this test shows less"
     assert np.isfinite(found[0][0]).any()
@@ -185,7 +207,7 @@ def test_default_corrections_do_not_blur_the_classes_of_a_simulated_scene(trr3: 
 def separability(scene: CleanedScene, observation: Path) -> float:
     """Mean F1 of a linear classifier that learns the true classes in strips of 8 lines and maps the others."""
     basis = basis_step.learn([scene], validate({}, "test").features)
-    lines = np.concatenate(list(scene.map_blocks(lambda block: block.lines)))
+    lines = np.concatenate([block.lines for block in scene.blocks()])
     usable = np.isfinite(lines).all(axis=1)
     feature = features.project_lines(lines, basis)[0].transpose(0, 2, 1)[usable]
     with rasterio.open(observation / "trr3_truth.tif") as source:
@@ -236,6 +258,30 @@ def test_the_air_of_a_simulated_scene_is_taken_out_with_its_volcano_scan(trr3: R
 
     assert depth(before) > 0.15
     assert abs(depth(after)) < 0.25 * depth(before), f"depth {depth(before):.3f} before, {depth(after):.3f} after"
+
+
+@pytest.mark.parametrize("pair", ["2007/1980", "2011/1899"])
+def test_the_artefact_of_a_real_scan_takes_teeth_out_of_a_real_cube(pair: str, shared_data: Path) -> None:
+    crism_files = shared_data / "crism"
+    record = crism_files / "cdr/CDR410803692813_WA0300000L_3.LBL"
+    product = open_observation(crism_files / "trr3/frt0001458f_01_if156l_trr3.lbl", None, record)
+    scan = crism_files / "cdr/ADR10000000000_061C4_VS00L_8.LBL"
+    chosen = validate({"clean": NOTHING | {"atmosphere": pair, "volcano_scan": str(scan)}}, "test")
+    patched = clean_source(of_observation(product, chosen.ingest), chosen)
+    air = patched.corrections.air
+    assert air is not None
+    plain = replace(air, artefact=np.zeros_like(air.artefact))
+    unpatched = replace(patched, corrections=replace(patched.corrections, air=plain))
+    before, after = (np.nanmean(lines_of(scene)[0], axis=(0, 2)) for scene in (unpatched, patched))
+    near = (patched.wavelength > 1.92) & (patched.wavelength < 2.12)
+
+    def teeth(spectrum: np.ndarray) -> float:
+        """Root mean square of what a band has beyond the mean of its neighbours."""
+        return float(np.sqrt(np.mean((spectrum - (np.roll(spectrum, 1) + np.roll(spectrum, -1)) / 2)[near] ** 2)))
+
+    assert teeth(after) < 0.95 * teeth(before)
+    away = np.abs(patched.wavelength - 2.0) > 0.25
+    np.testing.assert_allclose(after[away], before[away], rtol=1e-6, err_msg="bands away from 2 µm were changed")
 
 
 def test_the_quick_look_is_drawn_and_the_same_bytes_again(trr3: Run, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 
 import handmade_cubes
 import strategies
-from gibbsite import feature_store, features, store
+from gibbsite import feature_store, features, fences, store
 from gibbsite.errors import InputError, SettingsError
 from gibbsite.settings import Settings, validate
 from gibbsite.steps import basis as basis_step
@@ -21,7 +21,7 @@ from handmade_cubes import Cube
 
 
 def learn(spectra: np.ndarray, n_features: int | str, method: str = "pca") -> features.Basis:
-    within = features.fences(spectra)
+    within = fences.fences(spectra)
     wavelength = np.linspace(1.0, 2.6, spectra.shape[1])
     pixel = np.arange(len(spectra))
     noise = features.noise_sums(spectra, pixel, len(spectra), within)
@@ -60,7 +60,7 @@ def arrays_of(path: Path, kind: str) -> dict[str, np.ndarray]:
 
 def test_features_equal_whitened_pca_of_sklearn_up_to_sign():
     spectra = flat().astype(np.float64)
-    within = features.fences(spectra)
+    within = fences.fences(spectra)
     spectra = np.clip(spectra, within.low, within.high)
     standard = (spectra - spectra.mean(axis=0)) / spectra.std(axis=0)
     oracle = PCA(5, svd_solver="full").fit(standard)
@@ -94,7 +94,7 @@ def test_largest_loading_of_every_axis_is_positive_and_flipped_bands_flip_nothin
 
 @given(strategies.spectra(), st.randoms(use_true_random=False))
 def test_sums_do_not_depend_on_blocks_or_their_order(spectra, random):
-    within = features.fences(spectra)
+    within = fences.fences(spectra)
     whole = features.band_sums(spectra, within)
     cuts = sorted(random.choices(range(len(spectra) + 1), k=3))
     blocks = np.split(spectra, cuts)
@@ -109,15 +109,15 @@ def test_sums_do_not_depend_on_blocks_or_their_order(spectra, random):
 
 def test_sums_stay_integers_beyond_one_matrix_product(monkeypatch):
     spectra = flat()
-    within = features.fences(spectra)
+    within = fences.fences(spectra)
     whole = features.band_sums(spectra, within)
     monkeypatch.setattr(features, "ROWS_AT_ONCE", 7)
     pieces = features.band_sums(spectra, within)
     assert (whole.outer == pieces.outer).all()
     half = (within.high - within.low) / 2
     share = (np.clip(spectra.astype(float), within.low, within.high) - within.low - half) / half
-    cell = np.rint(share * features.CELLS).astype(int)
-    assert np.abs(cell).max() > features.CELLS // 2
+    cell = np.rint(share * fences.CELLS).astype(int)
+    assert np.abs(cell).max() > fences.CELLS // 2
     assert whole.outer[2, 9] == sum(int(a) * int(b) for a, b in zip(cell[:, 2], cell[:, 9], strict=True))
 
 
@@ -129,13 +129,9 @@ def test_a_pixel_has_the_same_features_alone_and_in_any_crowd():
     assert (whole[0:2000:97] == alone).all()
     backwards = features.project(np.asfortranarray(spectra[::-1]), basis)[::-1]
     assert (whole == backwards).all()
-    # Adding band by band is another order of summation: only exact sums survive it.
-    steps = np.rint((np.clip(spectra.astype(float), basis.fences.low, basis.fences.high) - basis.mean)
-                    / basis.scale / features.STANDARD_STEP)  # fmt: skip
-    slowly = np.zeros_like(whole)
-    for band in reversed(range(spectra.shape[1])):
-        slowly += steps[:, band, None] * basis.axes[:, band]
-    assert (whole == slowly * features.STANDARD_STEP).all()
+    held = np.clip(spectra.astype(float), basis.fences.low, basis.fences.high)
+    exact = (held - basis.mean) / basis.scale @ basis.axes.T
+    np.testing.assert_allclose(whole, exact, atol=features.FIXED_STEP / 20, err_msg="rounding reaches the fixed step")
 
 
 def test_spikes_do_not_take_over_the_basis():
@@ -158,7 +154,7 @@ def test_a_unit_of_two_per_cent_lies_within_the_fences_however_odd_it_is():
     spectra = flat(height=200)
     n_odd = len(spectra) // 50
     spectra[:n_odd] += np.float32(3.0)
-    within = features.fences(spectra)
+    within = fences.fences(spectra)
     assert (spectra[:n_odd] < within.high).all()
 
 
@@ -228,9 +224,9 @@ def test_basis_and_features_are_the_same_bytes_for_any_chunks(tmp_path, chunk_li
     chosen = settings(clean={"destripe": True, "incidence": True})
     results = []
     # A tiny block size makes blocks single chunks; the usual one puts the whole scene into one block.
-    for lines, block_bytes in ((9, 2**24), (chunk_lines, 1)):
-        monkeypatch.setattr("gibbsite.cleaned.BLOCK_BYTES", block_bytes)
-        folder = tmp_path / f"{lines}-{block_bytes}"
+    for lines, block_lines in ((9, 24), (chunk_lines, 1)):
+        monkeypatch.setattr("gibbsite.cleaned.BLOCK_LINES", block_lines)
+        folder = tmp_path / f"{lines}-{block_lines}"
         cube = Cube(reflectance, handmade_cubes.map_grid(), chunk_lines=lines, extra=extra)
         basis, out = run_both(folder, [handmade_cubes.write_cube(folder / "scene.zarr", cube)], chosen)
         results.append(
@@ -422,7 +418,7 @@ def test_auto_keeps_the_components_that_are_more_signal_than_noise(method):
 
 def test_noise_needs_neighbours():
     spectra = flat()
-    within = features.fences(spectra)
+    within = fences.fences(spectra)
     learnt = features.Learnt(features.band_sums(spectra, within), features.no_sums(14), within, np.arange(14.0))
     with pytest.raises(InputError, match="found 0 pairs of neighbouring usable pixels"):
         features.fit_basis(learnt, "auto")
@@ -430,7 +426,7 @@ def test_noise_needs_neighbours():
 
 def test_neighbours_are_of_one_line():
     spectra = flat()[:12]
-    within = features.fences(flat())
+    within = fences.fences(flat())
     pixel = np.array([3, 4, 5, 9, 10, 12, 13, 14, 15, 16, 20, 21])
     # Width 5: 4|5, 9|10 and 14|15 are ends and beginnings of lines.
     assert features.noise_sums(spectra, pixel, 5, within).n == 5

@@ -176,7 +176,7 @@ def matches(pattern: re.Pattern[str]) -> list[str]:
 FLOOR = {"__init__", "errors", "settings"}
 """What every module may import."""
 MATHS = {
-    *("statistics", "niw", "kernels", "features", "streams", "diagnostics"),
+    *("statistics", "niw", "kernels", "features", "fences", "streams", "diagnostics"),
     *("clean", "crism", "evaluate", "palette", "spectra", "threads"),
     *("continuum", "bland", "absorptions", "matching", "artefacts", "whereabouts", "pixel_spectra"),
 }
@@ -190,7 +190,7 @@ EDGES = {
     *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
     *("label_files", "labels", "drawings", "places", "shapes", "points", "rois", "class_raster", "raster_grid"),
     *("inspection", "survey", "quicklook"),
-    *("sources", "corrections", "before_after", "cleaned", "feature_store", "truth", "pixels"),
+    *("sources", "corrections", "before_after", "blocks", "cleaned", "feature_store", "truth", "pixels"),
     *("chain", "checkpoint", "progress", "model", "classifier"),
     *(
         "raster",

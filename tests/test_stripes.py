@@ -34,9 +34,28 @@ def found_medians(scene: np.ndarray, in_scene: np.ndarray | None = None) -> np.n
     pair = stripes.neighbour_columns(np.broadcast_to(np.arange(n_columns), valid.shape), valid)
     place = stripes.places(pair, most=n_lines)
     lines = np.ascontiguousarray(scene.transpose(0, 2, 1).astype(np.float32))
-    keys = np.zeros((n_columns, n_lines, n_bands), np.uint16)
+    keys = np.zeros((n_lines, n_bands, n_columns + -n_columns % kernels.LANES), np.uint16)
     kernels.keep_ratios(lines, place, pair, np.zeros(valid.shape, bool), keys)
-    return kernels.median_keys(keys)
+    return kernels.median_keys(keys, 0, n_bands)[:, :n_columns].T
+
+
+def test_ratios_of_samples_that_are_columns_are_those_of_any_columns() -> None:
+    n_columns, n_lines = 100, 7
+    lines = np.random.default_rng(5).gamma(400, 1 / 1600, (n_lines, 3, n_columns)).astype(np.float32)
+    lines[:, :, 30:33], lines[2, 1, 50], lines[3, 2, 51] = np.nan, -0.1, 0.0
+    column = np.broadcast_to(np.arange(n_columns), (n_lines, n_columns))
+    pair = stripes.neighbour_columns(column, np.ones(column.shape, bool))
+    slow, fast = (np.zeros((5, 3, n_columns + kernels.LANES), np.uint16) for _ in range(2))
+    place = stripes.line_places(n_lines, most=5)
+    assert sorted(place[place >= 0]) == [0, 1, 2, 3, 4]
+    everywhere = np.ascontiguousarray(np.broadcast_to(place[:, None], column.shape))
+    kernels.keep_ratios(lines, everywhere, pair, np.zeros(column.shape, bool), slow)
+    padded = np.pad(lines, ((0, 0), (0, 0), (0, kernels.LANES)), constant_values=np.nan)
+    for start in range(0, n_columns, kernels.LANES - 1):
+        strip = np.ascontiguousarray(padded[:, :, start : start + kernels.LANES])
+        kernels.keep_level_ratios(strip, place, start, fast)
+    assert (slow > 0).sum() > 1000
+    np.testing.assert_array_equal(fast[:, :, : n_columns - 1], slow[:, :, : n_columns - 1])
 
 
 def found_gains(scene: np.ndarray, in_scene: np.ndarray | None = None) -> np.ndarray:

@@ -216,6 +216,21 @@ def test_a_key_of_the_interpretation_reruns_it_and_the_report_but_no_spectra(don
     assert not rules & {"spectra", "map", "fit"}
 
 
+def test_the_volcano_scan_is_an_input_of_what_is_cleaned_with_it(done):
+    scan = "in/adr10000000000_00000_vs30l_8"
+    done.configure(clean={"atmosphere": "2007/1980", "volcano_scan": f"{scan}.lbl"})
+    try:
+        answer = done.snakemake("--dry-run", "results/features/toy.zarr")
+    finally:
+        done.configure()
+    told = answer.stdout + answer.stderr
+    inputs = {
+        rule: re.search(rf"rule {rule}:\n +input: (.*)", told).group(1).split(", ") for rule in ("basis", "features")
+    }
+    for rule, named in inputs.items():
+        assert {f"{scan}.img", f"{scan}.lbl"} <= set(named), f"{rule} would not run again for another record"
+
+
 def test_a_report_key_reruns_only_the_report(done):
     assert done.rules_to_run(report={"title": "Another page"}) == {"report", "all"}
 

@@ -39,9 +39,15 @@ class QuickLook:
         self.chosen = usable[[(2 * k + 1) * len(usable) // (2 * N_SPECTRA) for k in range(N_SPECTRA)]]
         self.after: list[Glimpse] = []
 
-    def of_block(self, block: Block) -> Glimpse:
-        """What is shown of a cleaned block."""
-        return self._glimpse(block.first, block.lines, self.scene.wavelength)
+    def of_strip(self, strip: Block) -> Glimpse:
+        """What is shown of a cleaned strip."""
+        return self._glimpse((strip.first, strip.start), strip.lines, self.scene.wavelength)
+
+    def add(self, strips: list[Glimpse]) -> None:
+        """Take in the strips of some lines, from left to right."""
+        width = -(-self.scene.source.valid.shape[1] // self.every)
+        composite = np.concatenate([strip.composite for strip in strips], axis=1)[:, :width]
+        self.after.append(Glimpse(composite, [chosen for strip in strips for chosen in strip.spectra]))
 
     def write(self, path: Path) -> None:
         """Draw before and after."""
@@ -50,8 +56,8 @@ class QuickLook:
         n_lines = source.valid.shape[0]
         before = [
             self._glimpse(
-                start,
-                source.read(slice(start, min(start + source.chunk_lines, n_lines)), band),
+                (start, 0),
+                source.lines(slice(start, min(start + source.chunk_lines, n_lines)), band),
                 source.wavelength[band],
             )
             for start in range(0, n_lines, source.chunk_lines)
@@ -86,15 +92,17 @@ class QuickLook:
         if axes[1].lines:
             axes[1].legend(fontsize=7)
 
-    def _glimpse(self, first: int, lines: Floats, wavelength: NDArray[np.float64]) -> Glimpse:
+    def _glimpse(self, corner: tuple[int, int], lines: Floats, wavelength: NDArray[np.float64]) -> Glimpse:
+        """What is shown of lines that begin at this line and sample."""
         shown = [int(np.abs(wavelength - wanted).argmin()) for wanted in COMPOSITE]
-        start = -first % self.every
-        thinned = lines[start :: self.every, :, :: self.every][:, shown].transpose(0, 2, 1)
-        width = lines.shape[2]
+        first, left = (-begin % self.every for begin in corner)
+        thinned = lines[first :: self.every, :, left :: self.every][:, shown].transpose(0, 2, 1)
+        places = [divmod(int(pixel), self.scene.source.valid.shape[1]) for pixel in self.chosen]
+        inside = [(y - corner[0], x - corner[1]) for y, x in places]
         spectra = [
-            (int(pixel), lines[pixel // width - first, :, pixel % width].copy())
-            for pixel in self.chosen
-            if first <= pixel // width < first + len(lines)
+            (int(pixel), lines[y, :, x].copy())
+            for pixel, (y, x) in zip(self.chosen, inside, strict=True)
+            if 0 <= y < lines.shape[0] and 0 <= x < lines.shape[2]
         ]
         return Glimpse(np.ascontiguousarray(thinned), spectra)
 

@@ -2,52 +2,40 @@
 
 Memory does not grow with the scene. A block is cleaned by itself, read with the lines around it that a correction looks
 at; what a correction must know of the whole scene (the gains of detector columns) is measured in a pass before. So a
-line's spectra are the same bytes for any blocks. Blocks are cleaned side by side in threads and given out in order.
+line's spectra are the same bytes for any blocks. Blocks are cleaned side by side in threads and given out in order,
+each strip by strip: a strip stays in the processor's cache from its reading to what is made of it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite import kernels
-from gibbsite.clean import light, stripes
+from gibbsite.blocks import Block, Window, cut, padded
+from gibbsite.clean import light as slant
+from gibbsite.clean import stripes
 from gibbsite.corrections import Corrections, plan
 from gibbsite.errors import InputError
+from gibbsite.kernels import LANES
 from gibbsite.settings import Settings
 from gibbsite.sources import Lines, Source, of_cube
-from gibbsite.threads import in_order, n_threads
+from gibbsite.threads import in_order
 
-BLOCK_BYTES = 2**23
-"""Blocks are about this large: several fit into the processor's cache beside their work space."""
+BLOCK_LINES = 24
+"""Lines of a block, or a little more, where the source does not say otherwise: of each strip two beyond either end are
+read and despiked twice."""
 GROUP_LINES = 8
 """Lines that are taken or left together when only a share of a scene is wanted."""
 SAME_BAND = 0.001
 """Bands of two scenes are the same when their wavelengths differ by less (µm); bands lie 0.0065 µm apart."""
 
 Result = TypeVar("Result")
-
-
-class Block(NamedTuple):
-    """Some lines of a scene."""
-
-    first: int
-    """The first line's number."""
-    lines: Lines
-    """(line, band, sample) cleaned; NaN in pixels that are not usable."""
-    n_despiked: NDArray[np.int32]
-    """(line, sample) Values that were taken for spikes and replaced."""
-
-    def usable(self) -> NDArray[np.bool_]:
-        """(line, sample) Whether all bands of a pixel are finite."""
-        return np.isfinite(self.lines.sum(axis=1))
-
-    def pixel(self, usable: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Numbers y · width + x of these (line, sample) pixels, rising."""
-        return np.flatnonzero(usable) + np.int64(self.first) * usable.shape[1]
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +52,46 @@ class CleanedScene:
         """(n_bands,) µm."""
         return self.corrections.wavelength
 
-    def map_blocks(self, function: Callable[[Block], Result], every: int = 1) -> Iterator[Result]:
-        """What `function`, called in threads, makes of each cleaned block, from the first line to the last.
+    def map_blocks(self, function: Callable[[Block], Result], every: int = 1) -> Iterator[tuple[int, list[Result]]]:
+        """The first line of each cleaned block, in their order, and what `function`, called in threads, makes of its
+        strips, from left to right. Strips are LANES wide, and NaN beyond the image.
 
         With `every` above 1, only each `every`-th group of GROUP_LINES lines is cleaned.
         """
+
+        def of_rows(rows: slice) -> tuple[int, list[Result]]:
+            return rows.start, [function(self._finish(strip)) for strip in self._prepare(rows)]
+
+        def of_block(block: Block) -> tuple[int, list[Result]]:
+            return block.first, [function(self._finish(strip)) for strip in cut(block)]
+
         if self.corrections.ratio is None:
-            return in_order(lambda rows: function(self._finish(self._prepare(rows))), self._rows(every))
-        ratioed = self._divide_by_bland(in_order(self._prepare, self._rows(1)))
-        wanted = (block for block in ratioed if (block.first // GROUP_LINES) % every == 0)
-        return in_order(lambda block: function(self._finish(block)), wanted)
+            return in_order(of_rows, self._rows(every))
+        prepared = in_order(lambda rows: self.join(list(self._prepare(rows))), self._rows(1))
+        ratioed = self._divide_by_bland(prepared)
+        return in_order(of_block, (block for block in ratioed if (block.first // GROUP_LINES) % every == 0))
 
     def blocks(self) -> Iterator[Block]:
         """The cleaned lines; an InputError behind the last when no pixel is usable."""
         n_usable = 0
-        for block, n in self.map_blocks(lambda block: (block, int(block.usable().sum()))):
-            n_usable += n
+        for _, strips in self.map_blocks(lambda strip: strip):
+            block = self.join(strips)
+            n_usable += int(block.usable().sum())
             yield block
         self.check_usable(n_usable)
+
+    def join(self, strips: list[Block]) -> Block:
+        """Whole lines from their strips."""
+        lines, n_despiked = [strip.lines for strip in strips], [strip.n_despiked for strip in strips]
+        return Block(strips[0].first, 0, self.across(lines), self.across(n_despiked))
+
+    def across(self, parts: list[NDArray[Number]]) -> NDArray[Number]:
+        """Arrays (…, LANES) of strips, from left to right, as one (…, sample)."""
+        return np.concatenate(parts, axis=-1)[..., : self.source.valid.shape[1]]
+
+    def pixel(self, first: int, usable: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Numbers y · width + x, rising, of these pixels (line, sample) of lines from `first` on."""
+        return np.flatnonzero(usable) + np.int64(first) * usable.shape[1]
 
     def check_usable(self, n_pixels: int) -> None:
         """Refuse a scene of which no pixel is usable."""
@@ -91,57 +101,94 @@ class CleanedScene:
                 "out, or check its files and ingest.valid_range"
             )
 
+    @cached_property
+    def _is_level(self) -> bool:
+        """Whether each sample was seen by the detector column of its own number."""
+        column = self.source.column
+        return bool((column == np.arange(column.shape[1])).all())
+
+    @cached_property
+    def _strip_weights(self) -> list[NDArray[np.float32]]:
+        """For each strip, the weights (n_out, width, LANES) of its samples that even out columns and smile."""
+        assert self.corrections.smile is not None
+        weight, start = self.corrections.smile.weight, self.corrections.smile.start
+        if self.corrections.gain is not None:
+            taken = start[:, None] + np.arange(weight.shape[1])
+            weight = weight / self.corrections.gain[taken]
+        return [padded(weight, slice(at, at + LANES)) for at in range(0, weight.shape[2], LANES)]
+
     def _rows(self, every: int) -> Iterator[slice]:
         """Slices of lines: whole chunks of the source, or the groups wanted."""
-        n_lines, width = self.source.valid.shape
-        n_bytes = 4 * width * len(self.corrections.band)
-        lines = max(1, BLOCK_BYTES // (self.source.chunk_lines * n_bytes)) * self.source.chunk_lines
+        n_lines = self.source.valid.shape[0]
+        lines = -(-BLOCK_LINES // self.source.chunk_lines) * self.source.chunk_lines
         step = lines if every == 1 else GROUP_LINES * every
         for start in range(0, n_lines, step):
             yield slice(start, min(start + (lines if every == 1 else GROUP_LINES), n_lines))
 
-    def _prepare(self, rows: slice) -> Block:
-        """The lines with all corrections that look no further than the next lines."""
+    def _prepare(self, rows: slice) -> Iterator[Block]:
+        """The strips of these lines, with all corrections that look no further than the next lines."""
         find = self.corrections.spikes
         in_columns = find is not None and find.in_columns
-        n_lines = self.source.valid.shape[0]
+        n_lines, width = self.source.valid.shape
         inner = slice(max(0, rows.start - in_columns), min(n_lines, rows.stop + in_columns))
         outer = inner if find is None else slice(max(0, inner.start - 1), min(n_lines, inner.stop + 1))
-        lines = self._lit(outer)
-        n_despiked = np.zeros((inner.stop - inner.start, lines.shape[2]), np.int32)
-        if find is not None:
-            first, last = inner.start - outer.start, inner.stop - outer.start
-            lines = kernels.despike_spectra(lines, find.windows, find.sigma, first, last, n_despiked)
-        first, last = rows.start - inner.start, rows.stop - inner.start
-        n_despiked = n_despiked[first:last]
-        if find is not None and in_columns:
-            lines = kernels.despike_columns(lines, find.sigma, first, last, n_despiked)
-        if self.corrections.gain is not None:
-            kernels.divide_columns(lines, self.corrections.gain, self.source.column[rows])
-        return Block(rows.start, lines, n_despiked)
+        lit = self._lit(outer)
+        mine = slice(rows.start - outer.start, rows.stop - outer.start)
+        for start in range(0, width, LANES):
+            lines = lit(start)
+            counts = np.zeros((inner.stop - inner.start, LANES), np.int32)
+            n_despiked = counts[rows.start - inner.start : rows.stop - inner.start]
+            if find is not None:
+                first, last = inner.start - outer.start, inner.stop - outer.start
+                kernels.despike_spectra(lines, find.windows, find.sigma, first, last, counts)
+                if in_columns:
+                    kernels.despike_columns(lines, find.sigma, mine.start, mine.stop, n_despiked)
+            lines = lines[mine]
+            if self.corrections.gain is not None and not self._evens_out_at_once():
+                kernels.divide_columns(lines, self.corrections.gain, self._columns(rows, start))
+            yield Block(rows.start, start, lines, n_despiked)
 
-    def _lit(self, rows: slice) -> Lines:
-        """The lines without gaps, as if lit from above and seen without air."""
+    def _lit(self, rows: slice) -> Callable[[int], Lines]:
+        """The strips of the lines, by their first sample, without gaps, as if lit from above and seen without air."""
         source, corrections = self.source, self.corrections
-        lines = source.read(rows, corrections.band)
-        kernels.bridge_gaps(lines, source.wavelength[corrections.band])
+        light = np.where(source.valid[rows], np.float32(1), np.float32(np.nan))
         if corrections.divides_by_incidence and source.incidence is not None:
-            kernels.divide_pixels(lines, light.cosine(source.incidence[rows]))
-        if corrections.air is not None:
-            air = corrections.air
-            kernels.divide_air(lines, air.log_transmission, source.column[rows], air.inside, air.outside)
-        return lines
+            light /= slant.cosine(source.incidence[rows])
+        strips = source.read(rows, corrections.band, light)
+        wavelength, air = source.wavelength[corrections.band], corrections.air
+
+        def strip(start: int) -> Lines:
+            lines, missing = strips(start)
+            kernels.bridge_gaps(lines, missing, wavelength)
+            if air is not None:
+                column = self._columns(rows, start)
+                kernels.divide_air(lines, air.log_transmission, column, air.inside, air.outside)
+                kernels.add_artefact(lines, air.artefact, air.tooth, column)
+            return lines
+
+        return strip
+
+    def _columns(self, rows: slice, start: int) -> NDArray[np.int16]:
+        """Detector columns (line, LANES) of a strip, -1 beyond the image."""
+        return padded(self.source.column[rows], slice(start, start + LANES), -1)
+
+    def _evens_out_at_once(self) -> bool:
+        """Whether stripes and smile are taken out by one set of weights: no step may stand between them."""
+        return self._is_level and self.corrections.smile is not None and self.corrections.ratio is None
 
     def _finish(self, block: Block) -> Block:
-        """The lines on the bands that are wanted."""
+        """A strip on the bands that are wanted."""
         lines, corrections = block.lines, self.corrections
-        if corrections.smile is not None:
-            column = self.source.column[block.first : block.first + len(lines)]
+        if corrections.smile is not None and self._evens_out_at_once():
+            weight = self._strip_weights[block.start // LANES]
+            lines = kernels.combine_bands_of_strip(lines, corrections.smile.start, weight)
+        elif corrections.smile is not None:
+            column = self._columns(slice(block.first, block.first + len(lines)), block.start)
             lines = kernels.combine_bands_by_column(lines, corrections.smile.start, corrections.smile.weight, column)
         if corrections.smoothing is not None:
             lines = kernels.combine_bands(lines, corrections.smoothing.start, corrections.smoothing.weight)
         elif corrections.smile is None and len(corrections.kept) < lines.shape[1]:
-            lines = lines[:, corrections.kept]
+            lines = np.ascontiguousarray(lines[:, corrections.kept])
         return block._replace(lines=lines)
 
     def _divide_by_bland(self, prepared: Iterable[Block]) -> Iterator[Block]:
@@ -149,7 +196,7 @@ class CleanedScene:
         assert self.corrections.ratio is not None
         reach = self.corrections.ratio[0]
         n_lines = self.source.valid.shape[0]
-        window = _Window(self.source.column, self.source.wavelength[self.corrections.band])
+        window = Window(self.source.column, self.source.wavelength[self.corrections.band])
         start = 0
         for block in prepared:
             window.add(block)
@@ -158,37 +205,6 @@ class CleanedScene:
                 yield window.divided(slice(start, stop), self.corrections.ratio)
                 window.forget(stop - reach)
                 start = stop
-
-
-class _Window:
-    """Consecutive lines, with the blandest pixel of each detector column in each."""
-
-    def __init__(self, column: NDArray[np.int16], wavelength: NDArray[np.float64]) -> None:
-        self.column, self.wavelength = column, wavelength
-        self.n_columns = int(column.max()) + 1
-        self.first = self.last = 0
-        self.parts: list[tuple[Lines, NDArray[np.int32], NDArray[np.float32], NDArray[np.int32]]] = []
-
-    def add(self, block: Block) -> None:
-        score = kernels.crookedness(block.lines, self.wavelength)
-        rows = slice(block.first, block.first + len(block.lines))
-        best, sample = kernels.best_of_columns(score, self.column[rows], self.n_columns)
-        self.parts.append((block.lines, block.n_despiked, best, sample))
-        self.last = rows.stop
-
-    def divided(self, rows: slice, choice: tuple[int, int]) -> Block:
-        if len(self.parts) > 1:
-            self.parts = [tuple(np.concatenate(part) for part in zip(*self.parts, strict=True))]  # type: ignore[list-item]
-        lines, n_despiked, best, sample = self.parts[0]
-        first, last = rows.start - self.first, rows.stop - self.first
-        column = self.column[self.first : self.last]
-        ratio = kernels.divide_by_bland(lines, first, last, (best, sample), column, choice)
-        return Block(rows.start, ratio, n_despiked[first:last])
-
-    def forget(self, first: int) -> None:
-        if first > self.first:
-            self.parts = [tuple(part[first - self.first :] for part in parts) for parts in self.parts]  # type: ignore[misc]
-            self.first = first
 
 
 def open_cleaned(path: Path, settings: Settings) -> CleanedScene:
@@ -222,17 +238,43 @@ def _column_gains(scene: CleanedScene) -> NDArray[np.float32] | None:
     """Gains (n_bands, n_columns) of the detector columns; None where no two neighbours are known."""
     column = scene.source.column
     pair = stripes.neighbour_columns(column, scene.source.valid)
-    place = stripes.places(pair)
-    if place.max() < 0:
+    if pair.max() < 0:
         return None
-    # Where columns fall from left to right, the right pixel belongs to the lower one.
-    turn = np.diff(column, axis=1, append=0) < 0
-    keys = np.zeros((int(column.max()) + 1, int(place.max()) + 1, len(scene.corrections.band)), np.uint16)
+    n_columns, n_bands = int(column.max()) + 1, len(scene.corrections.band)
+    place = stripes.line_places(len(column)) if scene._is_level else stripes.places(pair)
+    # Room for a whole strip beyond the last column, and for whole registers of keys.
+    keys = np.zeros((int(place.max()) + 1, n_bands, -(-n_columns // LANES) * LANES + LANES), np.uint16)
 
     def keep(rows: slice) -> None:
-        kernels.keep_ratios(scene._lit(rows), place[rows], pair[rows], turn[rows], keys)
+        if scene._is_level:
+            _keep_level(scene, rows, place[rows], keys)
+        else:
+            _keep(scene, rows, (place[rows], pair[rows]), keys)
 
     for _ in in_order(keep, scene._rows(1)):
         pass
-    ratio = np.concatenate(list(in_order(kernels.median_keys, np.array_split(keys, 2 * n_threads()))))
-    return np.ascontiguousarray(stripes.column_gains(ratio).T.astype(np.float32))
+    parts = [range(n_bands)[start : start + 8] for start in range(0, n_bands, 8)]
+    found = in_order(lambda band: kernels.median_keys(keys, band[0], band[-1] + 1), parts)
+    ratio = np.concatenate(list(found))[:, :n_columns]
+    return np.ascontiguousarray(stripes.column_gains(ratio.T).T.astype(np.float32))
+
+
+def _keep_level(scene: CleanedScene, rows: slice, place: NDArray[np.int32], keys: NDArray[np.uint16]) -> None:
+    """Put the ratios of neighbours in these lines into the keys, where samples are columns."""
+    lit = scene._lit(rows)
+    # The last pixel of a strip is the first of the next, so that no pair is cut.
+    for start in range(0, scene.source.valid.shape[1], LANES - 1):
+        kernels.keep_level_ratios(lit(start), place, start, keys)
+
+
+def _keep(
+    scene: CleanedScene, rows: slice, where: tuple[NDArray[np.int32], NDArray[np.int64]], keys: NDArray[np.uint16]
+) -> None:
+    """The same for columns that run aslant over a map; `where` is place and pair."""
+    lit = scene._lit(rows)
+    # Where columns fall from left to right, the right pixel belongs to the lower one.
+    turn = np.diff(scene.source.column[rows], axis=1, append=0) < 0
+    for start in range(0, scene.source.valid.shape[1], LANES - 1):
+        here = slice(start, start + LANES)
+        place, pair, turned = (padded(some, here, -1) for some in (*where, turn))
+        kernels.keep_ratios(lit(start), place, pair, turned, keys)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gibbsite import volcano
 from gibbsite.clean import bland
-from gibbsite.clean.air import Air, fit_air
+from gibbsite.clean.air import PAIRS, Air, fit_air
 from gibbsite.clean.smile import ColumnWeights, resampling
 from gibbsite.clean.smooth import Weights, smoothing
 from gibbsite.errors import InputError
@@ -131,4 +131,7 @@ def _air(source: Source, band: NDArray[np.intp], chosen: Clean) -> Air | None:
     wavelength = source.wavelength[band]
     scan = volcano.fit_to_cube(volcano.read_volcano_scan(Path(chosen.volcano_scan)), wavelength, n_columns)
     by_column = source.column_wavelength
-    return fit_air(scan.transmission, wavelength if by_column is None else by_column[:, band], chosen.atmosphere)
+    artefact = scan.artefact[list(PAIRS).index(chosen.atmosphere)] if len(scan.artefact) else None
+    return fit_air(
+        scan.transmission, wavelength if by_column is None else by_column[:, band], chosen.atmosphere, artefact
+    )

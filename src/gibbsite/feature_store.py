@@ -14,7 +14,8 @@ import zarr
 from numpy.typing import NDArray
 
 from gibbsite import store
-from gibbsite.features import FIXED_CLIP, FIXED_STEP, Basis, Fences
+from gibbsite.features import FIXED_CLIP, FIXED_STEP, Basis
+from gibbsite.fences import Fences
 from gibbsite.scene import Grid
 
 CHUNK_PIXELS = 65536

@@ -1,6 +1,6 @@
 """Spectra to whitened features in fixed point, and the basis that does it.
 
-    fences      low and high per band, from a sample of the spectra
+    fences      (`fences.py`) low and high per band, from a sample of the spectra
     band_sums   integer sums over a block of spectra; `+` joins blocks
     noise_sums  the same over differences of neighbours, which are noise twice over
     fit_basis   sums -> standardise, principal components (or minimum noise fraction), whitening
@@ -9,11 +9,12 @@
 Values are held within their band's fences first, in the sums and in every projection: a cosmic-ray spike
 counts as an unusually bright value, not as a thousand of them. Between its fences a band has 2¹⁸ cells, and
 sums of cell numbers and of their products are integers: exact, so the basis is the same bytes for any block
-size, order or number of threads. `project` rounds so that its sums are exact too; then a pixel's features
-do not depend on the block it came in.
+size, order or number of threads. `project` adds up every pixel by itself, band by band, so its features do not
+depend on the block it came in.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from gibbsite import kernels
 from gibbsite.errors import InputError, SettingsError
+from gibbsite.fences import Fences, cells, in_cells
 from gibbsite.threads import in_order
 
 Floats = NDArray[np.float64]
@@ -33,26 +35,12 @@ FIXED_STEP = 2.0**-10
 FIXED_CLIP = 32.0 - FIXED_STEP
 """Largest magnitude of a feature: 32767 steps, all that int16 holds."""
 
-CELLS = 2**17
-"""Cells from the middle of a band's fences to either; int64 then has room for 2²⁹ pixels on the fences."""
-STANDARD_STEP = 2.0**-14
-"""Step to which standardised values are rounded before they are projected."""
 RANK_FLOOR = 1e-6
 """Variance, against one standardised band's, below which a component is rounding and not signal."""
 MOST_PAIRS = 2**14
 """Neighbours whose differences are added up in a scene, spread over it: plenty for the noise of some hundred bands."""
-ROWS_AT_ONCE = 2**15
-"""Spectra per matrix product: bounds memory, and 2¹⁵ · 2³⁴ is below 2⁵³, where float64 stops being exact."""
-
-
-@dataclass(frozen=True)
-class Fences:
-    """The range in which values of each band are taken as they are; beyond it they count as the fence."""
-
-    low: Floats
-    """(n_bands,) reflectance."""
-    high: Floats
-    """(n_bands,) reflectance."""
+ROWS_AT_ONCE = 2**12
+"""Spectra per matrix product: bounds memory, and 2¹² · 4 · 2³⁴ is below 2⁵³, where float64 stops being exact."""
 
 
 @dataclass(frozen=True)
@@ -99,19 +87,6 @@ class Basis:
         return hashlib.sha256(b"".join(np.ascontiguousarray(part, "<f8").tobytes() for part in parts)).hexdigest()
 
 
-def fences(sample: Spectra) -> Fences:
-    """Fences (n_bands,) of a sample (n_spectra, n_bands): the 1-99 % range, widened by its length either way.
-
-    For a normal band that is ±7 standard deviations. Up to 1 % of spikes on either side do not move them, and
-    a unit that covers more than 1 % of the ground lies within them, however far it is from the rest.
-    """
-    bands = np.array_split(np.asarray(sample, np.float64).T, 8)
-    found = in_order(lambda some: np.percentile(some, [1.0, 99.0], axis=1), [some for some in bands if len(some)])
-    first, last = np.concatenate(list(found), axis=1)
-    reach = last - first
-    return Fences(first - reach, last + reach)
-
-
 def no_sums(n_bands: int) -> BandSums:
     """Sums over no spectra."""
     return BandSums(0, np.zeros(n_bands, np.int64), np.zeros((n_bands, n_bands), np.int64))
@@ -119,14 +94,12 @@ def no_sums(n_bands: int) -> BandSums:
 
 def band_sums(spectra: Spectra, within: Fences) -> BandSums:
     """Sums over spectra (n_spectra, n_bands), all finite."""
-    sums = no_sums(spectra.shape[1])
-    middle, unit = _cells(within)
-    for start in range(0, len(spectra), ROWS_AT_ONCE):
-        rows = np.asarray(spectra[start : start + ROWS_AT_ONCE], np.float64)
-        cell = np.rint((np.clip(rows, within.low, within.high) - middle) / unit)
-        outer = (cell.T @ cell).astype(np.int64)
-        sums += BandSums(len(rows), cell.sum(axis=0).astype(np.int64), outer)
-    return sums
+
+    def of_rows(start: int) -> BandSums:
+        cell = in_cells(spectra[start : start + ROWS_AT_ONCE], within)
+        return BandSums(len(cell), cell.sum(axis=0).astype(np.int64), (cell.T @ cell).astype(np.int64))
+
+    return sum(in_order(of_rows, range(0, len(spectra), ROWS_AT_ONCE)), no_sums(spectra.shape[1]))
 
 
 def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences) -> BandSums:
@@ -134,20 +107,16 @@ def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences) ->
 
     The ground changes little from one pixel to the next, so a difference is mostly noise, stripes included.
     """
-    sums = no_sums(spectra.shape[1])
     left = np.flatnonzero((np.diff(pixel) == 1) & (pixel[1:] % width != 0))
     left = left[:: -(-len(left) // MOST_PAIRS) or 1]
-    middle, unit = _cells(within)
-    # A difference is up to twice a value, its square up to four times: fewer rows at once stay exact.
-    for start in range(0, len(left), ROWS_AT_ONCE // 4):
-        rows = left[start : start + ROWS_AT_ONCE // 4]
-        cell = [
-            np.rint((np.clip(np.asarray(spectra[some], np.float64), within.low, within.high) - middle) / unit)
-            for some in (rows, rows + 1)
-        ]
-        step = cell[1] - cell[0]
-        sums += BandSums(len(rows), step.sum(axis=0).astype(np.int64), (step.T @ step).astype(np.int64))
-    return sums
+
+    def of_pairs(start: int) -> BandSums:
+        rows = left[start : start + ROWS_AT_ONCE]
+        # A difference is up to twice a value, its square up to four times: still exact.
+        step = in_cells(spectra[rows + 1], within) - in_cells(spectra[rows], within)
+        return BandSums(len(rows), step.sum(axis=0).astype(np.int64), (step.T @ step).astype(np.int64))
+
+    return sum(in_order(of_pairs, range(0, len(left), ROWS_AT_ONCE)), no_sums(spectra.shape[1]))
 
 
 class Learnt(NamedTuple):
@@ -184,16 +153,16 @@ def fit_basis(learnt: Learnt, n_features: int | Literal["auto"], method: str = "
     both = np.where(np.outer(varies, varies), 1.0 / np.outer(scale_cell, scale_cell), 0.0)
     correlation, noise = covariance * both, _covariance(learnt.noise) / 2 * both
     axes = _components(correlation, noise, method)
-    share = np.einsum("ij,jk,ik->i", axes, noise, axes) if learnt.noise.n > 1 else np.full(len(axes), np.nan)
+    share = ((axes @ noise) * axes).sum(axis=1) if learnt.noise.n > 1 else np.full(len(axes), np.nan)
     n_kept = _n_below_half(share) if n_features == "auto" else n_features
     _check_rank(len(axes), n_kept)
-    middle, unit = _cells(within)
+    middle, unit = cells(within)
     mean = middle + sums.total / sums.n * unit
     scale = np.where(varies, scale_cell * unit, 1.0)
     return Basis(
         mean=mean,
         scale=scale,
-        axes=_point_up(_round_axes(axes[:n_kept], _reach(within, mean, scale))),
+        axes=_point_up(axes[:n_kept]),
         fences=within,
         wavelength=np.asarray(learnt.wavelength, np.float64),
         variance=((axes[:n_kept] @ correlation) ** 2).sum(axis=1) / max(1, int(varies.sum())),
@@ -203,26 +172,43 @@ def fit_basis(learnt: Learnt, n_features: int | Literal["auto"], method: str = "
     )
 
 
-def project(spectra: Spectra, basis: Basis) -> Floats:
+def project(spectra: Spectra, basis: Basis) -> NDArray[np.float32]:
     """Features (n_spectra, n_features) of spectra (n_spectra, n_bands), all finite."""
-    lines = np.ascontiguousarray(np.asarray(spectra, np.float32).T)[None]
-    return project_lines(lines, basis)[0][0].T
+    feature, _ = project_lines(np.asarray(spectra, np.float32).T[None], basis)
+    return feature[0].T
 
 
-def project_lines(lines: NDArray[np.float32], basis: Basis) -> tuple[Floats, Floats]:
+def project_lines(lines: NDArray[np.float32], basis: Basis) -> tuple[NDArray[np.float32], Floats]:
     """Features (line, feature, sample) of lines (line, band, sample), and the reconstruction error (line, sample).
 
     That is the root mean square over bands, in standard deviations of each, of what the features leave of a spectrum
-    held within its fences.
+    held within its fences. A sample's sums are added in the order of its bands, whatever stands beside it.
     """
-    table = np.stack([basis.fences.low, basis.fences.high, basis.mean, basis.scale])
+    n_samples, width = lines.shape[2], kernels.LANES
+    project_strip = strip_projection(basis)
+    parts = []
+    for start in range(0, n_samples, width):
+        strip = lines[:, :, start : start + width]
+        room = ((0, 0), (0, 0), (0, width - strip.shape[2]))
+        parts.append(project_strip(np.ascontiguousarray(np.pad(strip, room) if strip.shape[2] < width else strip)))
+    feature, error = (np.concatenate(some, axis=-1)[..., :n_samples] for some in zip(*parts, strict=True))
+    return feature, error
+
+
+def strip_projection(basis: Basis) -> Callable[[NDArray[np.float32]], tuple[NDArray[np.float32], Floats]]:
+    """The function that does what `project_lines` does, for strips (line, band, LANES)."""
+    table = np.stack([basis.fences.low, basis.fences.high, basis.mean, 1 / basis.scale]).astype(np.float32)
+    axes = np.ascontiguousarray(basis.axes.T, np.float32)
     within = np.linalg.inv(basis.axes @ basis.axes.T)
-    # Whole steps times whole multiples of a power of two (`_round_axes`): nothing is rounded in the sums.
-    feature, rest = kernels.project_lines(lines, table, basis.axes, within, STANDARD_STEP)
-    return feature, np.sqrt(np.maximum(rest, 0.0))
+
+    def project_strip(strip: NDArray[np.float32]) -> tuple[NDArray[np.float32], Floats]:
+        feature, rest = kernels.project_lines(strip, table, axes, within)
+        return feature, np.sqrt(np.maximum(rest, 0.0))
+
+    return project_strip
 
 
-def quantise(values: Floats, step: float = FIXED_STEP, clip: float = FIXED_CLIP) -> NDArray[np.int16]:
+def quantise(values: NDArray[np.floating], step: float = FIXED_STEP, clip: float = FIXED_CLIP) -> NDArray[np.int16]:
     """Finite values in whole steps, held within ±clip."""
     return np.rint(np.clip(values, -clip, clip) / step).astype(np.int16)
 
@@ -249,27 +235,6 @@ def _n_below_half(noise_share: Floats) -> int:
     """Number of leading components before the first that noise makes up half of, at least one."""
     noisy = np.flatnonzero(noise_share >= 0.5)
     return max(1, int(noisy[0]) if noisy.size else len(noise_share))
-
-
-def _cells(within: Fences) -> tuple[Floats, Floats]:
-    """Middle of the fences and width of a cell (n_bands,); width 1 where the fences meet."""
-    width = (within.high - within.low) / (2 * CELLS)
-    return (within.low + within.high) / 2, np.where(width > 0.0, width, 1.0)
-
-
-def _reach(within: Fences, mean: Floats, scale: Floats) -> float:
-    """The largest standardised magnitude that can occur."""
-    return float(np.max(np.maximum(within.high - mean, mean - within.low) / scale))
-
-
-def _round_axes(axes: Floats, reach: float) -> Floats:
-    """The axes as multiples of a power of two so coarse that `project` adds up without rounding.
-
-    It leaves about 26 bits to the largest loading: far finer than the fixed-point step of the features.
-    """
-    largest_sum = axes.shape[1] * max(reach / STANDARD_STEP, 1.0) * np.abs(axes).max()
-    grain = 2.0 ** (np.ceil(np.log2(largest_sum)) - 52)
-    return np.rint(axes / grain) * grain
 
 
 def _point_up(axes: Floats) -> Floats:

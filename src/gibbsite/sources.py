@@ -1,7 +1,7 @@
 """Where spectra come from before they are cleaned: a cube store, or the files of an observation themselves.
 
-A source gives out lines (line, band, sample), as cleaning works on them. Through the cube store or straight from the
-files, they are the same values.
+A source gives out strips of lines (line, band, sample), as cleaning works on them. Through the cube store or straight
+from the files, they are the same values.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import kernels, scene
+from gibbsite import image, kernels, scene
 from gibbsite.errors import InputError
 from gibbsite.ingest import judge_bands
 from gibbsite.product import Product
@@ -22,6 +22,11 @@ from gibbsite.threads import in_order
 
 Lines = NDArray[np.float32]
 Floats = NDArray[np.float64]
+Strip = tuple[Lines, NDArray[np.float32]]
+"""(line, band, LANES) I/F times a factor, NaN without a value and beyond the image; and how many of a pixel's values
+are missing (line, LANES)."""
+Strips = Callable[[int], Strip]
+"""The strip that begins at a sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +53,15 @@ class Source:
     """(column, n_bands) µm, NaN unknown."""
     chunk_lines: int
     """Lines that are read together at no extra cost."""
-    read: Callable[[slice, NDArray[np.intp]], Lines]
-    """(line, band, sample) I/F of some lines and bands; NaN where there is no value, and in pixels that are not
-    valid."""
+    read: Callable[[slice, NDArray[np.intp], NDArray[np.float32]], Strips]
+    """Strips of some lines and bands, each pixel multiplied by a factor (line, sample) that is NaN where it is not
+    wanted."""
+
+    def lines(self, rows: slice, band: NDArray[np.intp]) -> Lines:
+        """(line, band, sample) I/F as it is, NaN without a value and in pixels that are not valid."""
+        width = self.valid.shape[1]
+        strips = self.read(rows, band, np.where(self.valid[rows], np.float32(1), np.float32(np.nan)))
+        return np.concatenate([strips(start)[0] for start in range(0, width, kernels.LANES)], axis=2)[:, :, :width]
 
 
 def of_cube(path: Path) -> Source:
@@ -58,9 +69,10 @@ def of_cube(path: Path) -> Source:
     cube = scene.open_cube(path)
     reflectance, valid = cube["reflectance"], cube["valid"].values
 
-    def read(lines: slice, band: NDArray[np.intp]) -> Lines:
+    def read(rows: slice, band: NDArray[np.intp], factor: Lines) -> Strips:
         first, last = int(band[0]), int(band[-1]) + 1
-        return kernels.take_lines(reflectance[lines, :, first:last].values, band - first, valid[lines])
+        values = reflectance[rows, :, first:last].values
+        return lambda start: kernels.take_lines(values, band - first, factor, start)
 
     optional = {
         name: cube[name].values if name in cube.variables else None for name in ("incidence", "column_wavelength")
@@ -81,16 +93,19 @@ def of_cube(path: Path) -> Source:
 
 def of_observation(product: Product, settings: Ingest) -> Source:
     """The files of an observation, read as `ingest` would, without a store between."""
-    n_lines, n_samples, n_bands = product.shape
+    n_lines = product.shape[0]
     assert product.wavelength is not None, "an observation has wavelengths"
     order = np.argsort(product.wavelength, kind="stable")
     stored = _Stored(product, settings)
     good, valid = stored.survey()
+    # The survey looks at all bands, what follows only at those in use: the others need not stay in memory.
+    image.let_go(product.pixels)
     if not valid.any():
         raise InputError(f"{product.files[0]}: no pixel has enough of its good bands; check ingest.max_bad_bands")
 
-    def read(lines: slice, band: NDArray[np.intp]) -> Lines:
-        return kernels.take_stored(stored.lines(lines), order[band], stored.limits, stored.fill, valid[lines])
+    def read(rows: slice, band: NDArray[np.intp], factor: Lines) -> Strips:
+        values, bounds = stored.lines(rows), np.append(stored.limits, stored.fill)
+        return lambda start: kernels.take_stored(values, order[band], bounds, factor, start)
 
     geometry, by_column = product.geometry, product.column_wavelength
     column = product.column
@@ -104,7 +119,7 @@ def of_observation(product: Product, settings: Ingest) -> Source:
         column=np.full(valid.shape, -1, np.int16) if column is None else np.asarray(column, np.int16),
         incidence=None if geometry is None else geometry.incidence(slice(0, n_lines)),
         column_wavelength=None if by_column is None else by_column[:, order],
-        chunk_lines=max(1, 2**24 // (4 * n_samples * n_bands)),
+        chunk_lines=1,
         read=read,
     )
 

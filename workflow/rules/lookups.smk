@@ -32,6 +32,16 @@ def truth_files(wildcards):
     return {"raster": raster} if raster else {}
 
 
+def air_record():
+    """Label and image of the volcano scan: another one reruns all that was cleaned with it."""
+    given = config["clean"]["atmosphere"] and config["clean"]["volcano_scan"]
+    folder = Path(given).parent if given else None
+    if folder is None or not folder.is_dir():
+        return []
+    stem = Path(given).stem.lower()
+    return sorted(str(path) for path in folder.iterdir() if path.stem.lower() == stem)
+
+
 def scenes_mb(wildcards):
     """Megabytes of the archive files of a rule's scene; of all scenes in rules that see them together."""
     scenes = [wildcards.scene] if "scene" in wildcards.keys() else SCENES

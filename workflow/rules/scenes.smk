@@ -28,7 +28,8 @@ rule ingest:
 
 rule basis:
     input:
-        each_scene("cubes/{scene}.zarr"),
+        cubes=each_scene("cubes/{scene}.zarr"),
+        air=air_record(),
     output:
         directory(f"{RESULTS}/basis.zarr"),
     log:
@@ -43,13 +44,14 @@ rule basis:
     params:
         settings=settings("clean", "features"),
     shell:
-        "gibbsite basis {input:q} --settings {params.settings:q} --out {output:q} 2> {log:q}"
+        "gibbsite basis {input.cubes:q} --settings {params.settings:q} --out {output:q} 2> {log:q}"
 
 
 rule features:
     input:
         cube=f"{RESULTS}/cubes/{{scene}}.zarr",
         basis=f"{RESULTS}/basis.zarr",
+        air=air_record(),
     output:
         features=directory(f"{RESULTS}/features/{{scene}}.zarr"),
         quick_look=f"{RESULTS}/quicklooks/{{scene}}.png",

@@ -30,35 +30,31 @@ def resampling(by_column: Floats, wanted: Floats) -> ColumnWeights:
     n_columns, n_bands = by_column.shape
     known = np.flatnonzero(np.isfinite(by_column).all(axis=1))
     points = min(_POINTS, n_bands)
-    first = np.zeros((len(known), len(wanted)), np.int64)
-    share = np.zeros((len(known), len(wanted), points))
-    for place, column in enumerate(known):
-        centre = by_column[column]
-        below = np.searchsorted(centre, wanted) - points // 2
-        first[place] = np.clip(below, 0, n_bands - points)
-        share[place] = _lagrange(centre[first[place][:, None] + np.arange(points)], wanted)
+    below = [np.searchsorted(by_column[column], wanted) - points // 2 for column in known]
+    first = np.clip(np.array(below, np.int64).reshape(len(known), len(wanted)), 0, n_bands - points)
+    node = by_column[known[:, None, None], first[:, :, None] + np.arange(points)]
+    share = _lagrange(node, wanted)
     start = first.min(axis=0, initial=n_bands - points)
     width = int((first - start).max(initial=0)) + points
     start = np.minimum(start, n_bands - width)
     weight = np.full((len(wanted), width, n_columns), np.nan, np.float32)
     weight[:, :, known] = 0.0
     band = np.arange(len(wanted))
-    for place, column in enumerate(known):
-        for point in range(points):
-            weight[band, first[place] - start + point, column] = share[place, :, point]
+    for point in range(points):
+        weight[band, first - start + point, known[:, None]] = share[:, :, point]
     return ColumnWeights(start, weight)
 
 
 def _lagrange(node: Floats, place: Floats) -> Floats:
-    """Weights (n, points) of the values at the nodes (n, points) in the polynomial through them, at `place` (n).
+    """Weights (…, n, points) of the values at the nodes (…, n, points) in the polynomial through them, at `place` (n).
 
     A place outside its nodes counts as the nearest of them: polynomials run away there.
     """
-    held = np.clip(place, node[:, 0], node[:, -1])
-    points = node.shape[1]
+    held = np.clip(place, node[..., 0], node[..., -1])
+    points = node.shape[-1]
     weight = np.ones_like(node)
     for point in range(points):
         for other in range(points):
             if other != point:
-                weight[:, point] *= (held - node[:, other]) / (node[:, point] - node[:, other])
+                weight[..., point] *= (held - node[..., other]) / (node[..., point] - node[..., other])
     return weight

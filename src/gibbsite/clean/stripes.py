@@ -41,6 +41,15 @@ def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> 
     return pair
 
 
+def line_places(n_lines: int, most: int = MOST_PAIRS) -> NDArray[np.int32]:
+    """The number (line) of each line among those whose pairs are read where samples are columns; -1 left out."""
+    line = np.arange(n_lines)
+    if n_lines <= most:
+        return line.astype(np.int32)
+    place = line * most // n_lines
+    return np.where(place != (line + 1) * most // n_lines, place, -1).astype(np.int32)
+
+
 def places(pair: NDArray[np.integer], most: int = MOST_PAIRS) -> NDArray[np.int32]:
     """The number (y, x) of each pair of neighbours among those of its column, -1 where there is none or it is left out.
 

@@ -4,12 +4,14 @@ from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
 from gibbsite.kernels.lanes import add_odds, find_anchors, indicate, lay_out, log_density, uniforms
 from gibbsite.kernels.lines import (
+    add_artefact,
     bridge_gaps,
     combine_bands,
     combine_bands_by_column,
+    combine_bands_of_strip,
     divide_air,
     divide_columns,
-    divide_pixels,
+    number_cells,
     project_lines,
     survey_stored,
     take_lines,
@@ -18,10 +20,13 @@ from gibbsite.kernels.lines import (
 from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, part_seats, take_seats
 from gibbsite.kernels.sides import take_sides
 from gibbsite.kernels.spikes import despike_columns, despike_spectra
-from gibbsite.kernels.stripes import keep_ratios, median_keys
+from gibbsite.kernels.stripes import keep_level_ratios, keep_ratios, median_keys
 from gibbsite.kernels.sums import add_up
+from gibbsite.kernels.vectors import LANES
 
 __all__ = [
+    "LANES",
+    "add_artefact",
     "add_odds",
     "add_up",
     "best_of_columns",
@@ -30,20 +35,22 @@ __all__ = [
     "choose_seats",
     "combine_bands",
     "combine_bands_by_column",
+    "combine_bands_of_strip",
     "crookedness",
     "despike_columns",
     "despike_spectra",
     "divide_air",
     "divide_by_bland",
     "divide_columns",
-    "divide_pixels",
     "find_anchors",
     "indicate",
+    "keep_level_ratios",
     "keep_ratios",
     "lay_out",
     "log_density",
     "log_fit",
     "median_keys",
+    "number_cells",
     "part_seats",
     "project_lines",
     "scan_block",

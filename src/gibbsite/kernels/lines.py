@@ -1,45 +1,74 @@
-"""Lines of an image as cleaning works on them: (line, band, sample) float32, samples side by side.
+"""Lines of an image as cleaning works on them: strips (line, band, LANES) float32, samples side by side.
 
-A pixel that is not used is NaN in all its bands, and stays so: no loop asks for it. No pixel's arithmetic depends on
-its neighbours in the loop, so a line is the same however an image is cut into blocks.
+A strip is as wide as a vector of samples and stays in the second-level cache from its reading to its features; beyond
+the image it is NaN. A pixel that is not used is NaN in all its bands, and stays so: no loop asks for it. No pixel's
+arithmetic depends on its neighbours in the loop, so a line is the same however an image is cut.
 """
 
 import numpy as np
 from numba import njit
 
-_TILE = 16
-"""Samples turned at a time: a line of the cache of float32."""
-_PART = 128
-"""Samples projected at a time: their features stay in the first-level cache."""
+from gibbsite.kernels.products import score_class
+from gibbsite.kernels.strips import count_missing, load_from, mask_beyond
+from gibbsite.kernels.vectors import LANES, add_product, aligned, hold, load, spread, store
+
+_NAN = np.float32(np.nan)
 
 
 @njit(nogil=True, cache=True)
-def take_lines(cube, band, wanted):
-    """Lines of a cube (y, x, band) with only these bands; pixels that are not wanted (y, x) are NaN."""
+def take_lines(cube, band, light, start):
+    """A strip, from sample `start` on, of a cube (y, x, band) with only these bands, and values missing (line, sample).
+
+    Values are multiplied by `light` (y, x), NaN for pixels that are not wanted.
+    """
     n_lines, n_samples, _ = cube.shape
-    lines = np.empty((n_lines, len(band), n_samples), np.float32)
+    lines = np.full((n_lines, len(band), LANES), _NAN)
+    missing = np.zeros((n_lines, LANES), np.float32)
     for y in range(n_lines):
-        for first in range(0, n_samples, _TILE):
-            last = min(first + _TILE, n_samples)
+        for i in range(min(LANES, n_samples - start)):
+            factor = light[y, start + i]
             for b in range(len(band)):
-                for i in range(first, last):
-                    lines[y, b, i] = cube[y, i, band[b]] if wanted[y, i] else np.float32(np.nan)
-    return lines
+                value = cube[y, start + i, band[b]]
+                lines[y, b, i] = value * factor
+                missing[y, i] += np.float32(np.isnan(value))
+    return lines, missing
 
 
 @njit(nogil=True, cache=True)
-def take_stored(stored, band, limits, fill, wanted):
-    """Lines of stored values (line, band, sample) with only these bands, NaN beyond the limits (low, high) and where
-    fill."""
-    n_lines, _, n_samples = stored.shape
-    lines = np.empty((n_lines, len(band), n_samples), np.float32)
+def take_stored(stored, band, bounds, light, start):
+    """As `take_lines`, of stored values (line, band, sample); missing is what is beyond bounds[0] to bounds[1] or
+    bounds[2], the fill value."""
+    n_lines, n_stored, n_samples = stored.shape
+    n_bands, n = len(band), min(LANES, n_samples - start)
+    lines = np.full((n_lines, n_bands, LANES), _NAN) if n < LANES else np.empty((n_lines, n_bands, LANES), np.float32)
+    missing = np.zeros((n_lines, LANES), np.float32)
+    target = lines.reshape(n_lines * n_bands, LANES)
     for y in range(n_lines):
-        for b in range(len(band)):
-            source, taken = stored[y, band[b]], lines[y, b]
-            for i in range(n_samples):
-                is_value = (source[i] >= limits[0]) & (source[i] <= limits[1]) & (source[i] != fill) & wanted[y, i]
-                taken[i] = source[i] if is_value else np.float32(np.nan)
-    return lines
+        if n < LANES:
+            _take_some(stored[y], band, bounds, light[y, start:], (lines[y], missing[y]))
+            continue
+        low, high, fill = spread(bounds[0]), spread(bounds[1]), spread(bounds[2])
+        factor, count = load_from(light, y * n_samples + start), spread(np.float32(0.0))
+        for b in range(n_bands):
+            value = load_from(stored, (y * n_stored + band[b]) * n_samples + start)
+            value = mask_beyond(value, low, high, fill)
+            count = count_missing(count, value)
+            store(target, y * n_bands + b, value * factor)
+        store(missing, y, count)
+    return lines, missing
+
+
+@njit(nogil=True, cache=True)
+def _take_some(stored, band, bounds, light, taken):
+    """Put the last samples of a line, fewer than a strip has, into lines (band, LANES) and missing (LANES)."""
+    lines, missing = taken
+    first = stored.shape[1] - len(light)
+    for b in range(len(band)):
+        for i in range(len(light)):
+            value = stored[band[b], first + i]
+            is_value = (value >= bounds[0]) & (value <= bounds[1]) & (value != bounds[2])
+            lines[b, i] = value * light[i] if is_value else _NAN
+            missing[i] += np.float32(not is_value)
 
 
 @njit(nogil=True, cache=True)
@@ -64,20 +93,15 @@ def survey_stored(stored, limits, fill, listed):
 
 
 @njit(nogil=True, cache=True)
-def bridge_gaps(lines, wavelength):
+def bridge_gaps(lines, missing, wavelength):
     """Replace NaN between values of a spectrum by linear interpolation in wavelength (band), in place.
 
-    At the ends the nearest value is taken; spectra without any value stay NaN.
+    `missing` (line, sample) counts them. At the ends the nearest value is taken; spectra without any value stay NaN.
     """
     n_lines, n_bands, n_samples = lines.shape
-    missing = np.empty(n_samples, np.int32)
     for y in range(n_lines):
-        missing[:] = 0
-        for b in range(n_bands):
-            for i in range(n_samples):
-                missing[i] += np.int32(lines[y, b, i] != lines[y, b, i])
         for i in range(n_samples):
-            if 0 < missing[i] < n_bands:
+            if 0 < missing[y, i] < n_bands and not np.isnan(lines[y, :, i]).all():
                 _bridge(lines[y, :, i], wavelength)
 
 
@@ -100,33 +124,13 @@ def _bridge(spectrum, wavelength):
 
 
 @njit(nogil=True, cache=True)
-def divide_pixels(lines, divisor):
-    """Divide all bands of a pixel by its divisor (line, sample), in place."""
-    for y in range(len(lines)):
-        for b in range(lines.shape[1]):
-            for i in range(lines.shape[2]):
-                lines[y, b, i] /= divisor[y, i]
-
-
-@njit(nogil=True, cache=True)
 def divide_columns(lines, gain, column):
     """Divide by the gain (band, column) of each pixel's detector column (line, sample), in place; -1: by nothing."""
     for y in range(len(lines)):
-        is_straight = _is_straight(column[y])
         for b in range(lines.shape[1]):
-            if is_straight:
-                for i in range(lines.shape[2]):
-                    lines[y, b, i] /= gain[b, i]
-                continue
             for i in range(lines.shape[2]):
                 c = column[y, i]
                 lines[y, b, i] /= gain[b, c] if c >= 0 else np.float32(1.0)
-
-
-@njit(nogil=True, cache=True)
-def _is_straight(column):
-    """Whether sample i was seen by detector column i throughout: loops then need no table of columns."""
-    return bool((column == np.arange(len(column))).all())
 
 
 @njit(nogil=True, cache=True)
@@ -156,6 +160,25 @@ def divide_air(lines, log_air, column, inside, outside):
 
 
 @njit(nogil=True, cache=True)
+def add_artefact(lines, artefact, tooth, column):
+    """Add the artefact (band, column) of its detector column times Σ tooth (band, column) · spectrum to each, in place.
+
+    The multiple is held within ±3: no ground is so bright, but a spike would write the artefact into its pixel.
+    """
+    n_lines, n_bands, n_samples = lines.shape
+    for y in range(n_lines):
+        multiple = np.zeros(n_samples, np.float64)
+        for b in range(n_bands):
+            for i in range(n_samples):
+                multiple[i] += tooth[b, column[y, i]] * lines[y, b, i]
+        for i in range(n_samples):
+            multiple[i] = min(max(multiple[i], -3.0), 3.0)
+        for b in range(n_bands):
+            for i in range(n_samples):
+                lines[y, b, i] += np.float32(multiple[i] * artefact[b, column[y, i]])
+
+
+@njit(nogil=True, cache=True)
 def combine_bands(lines, start, weight):
     """Lines (line, n_out, sample) whose band b is the sum of weight (n_out, width) times the bands from start (n_out)
     on."""
@@ -175,64 +198,83 @@ def combine_bands_by_column(lines, start, weight, column):
     -1."""
     n_lines, _, n_samples = lines.shape
     combined = np.zeros((n_lines, len(start), n_samples), np.float32)
-    is_straight = np.empty(n_lines, np.bool_)
-    for y in range(n_lines):
-        is_straight[y] = _is_straight(column[y])
     for b in range(len(start)):
         # All lines with one set of weights: the whole table is larger than the cache.
         for y in range(n_lines):
             for t in range(weight.shape[1]):
-                share, source, total = weight[b, t], lines[y, start[b] + t], combined[y, b]
-                if is_straight[y]:
-                    for i in range(n_samples):
-                        total[i] += share[i] * source[i]
-                    continue
                 for i in range(n_samples):
                     c = column[y, i]
-                    total[i] += (share[c] if c >= 0 else np.float32(np.nan)) * source[i]
+                    share = weight[b, t, c] if c >= 0 else _NAN
+                    combined[y, b, i] += share * lines[y, start[b] + t, i]
     return combined
 
 
 @njit(nogil=True, cache=True)
-def project_lines(lines, table, axes, within, step):
-    """Features (line, feature, sample) of standardised values z, and what z has beyond them (line, sample).
-
-    `table` (4, band) is low, high, mean and scale. z is a whole number of steps and axes (feature, band) are
-    multiples of a power of two, so sums are exact in any order. The rest is the mean square over bands of z less its
-    projection on the axes; `within` (feature, feature) is the inverse of axes · axesᵀ.
-    """
-    n_lines, n_bands, n_samples = lines.shape
-    n_features = len(axes)
-    feature = np.zeros((n_lines, n_features, n_samples), np.float64)
-    rest = np.zeros((n_lines, n_samples), np.float64)
-    z = np.empty(_PART, np.float64)
+def combine_bands_of_strip(lines, start, weight):
+    """As `combine_bands`, with weight (n_out, width, LANES) by sample."""
+    n_lines, n_bands, _ = lines.shape
+    n_out, width, _ = weight.shape
+    combined = np.empty((n_lines, n_out, LANES), np.float32)
+    source, target = lines.reshape(n_lines * n_bands, LANES), combined.reshape(n_lines * n_out, LANES)
+    share = weight.reshape(n_out * width, LANES)
     for y in range(n_lines):
-        for first in range(0, n_samples, _PART):
-            here = slice(first, min(first + _PART, n_samples))
-            n, total, square = here.stop - first, feature[y, :, here], rest[y, here]
-            for b in range(n_bands):
-                low, high, mean, scale = table[0, b], table[1, b], table[2, b], table[3, b]
-                line = lines[y, b, here]
-                for i in range(n):
-                    value = np.float64(line[i])
-                    value = low if value < low else value
-                    value = high if value > high else value
-                    z[i] = np.rint((value - mean) / scale / step)
-                for i in range(n):
-                    square[i] += z[i] * z[i]
-                for f in range(n_features):
-                    loading = axes[f, b]
-                    for i in range(n):
-                        total[f, i] += loading * z[i]
-            for i in range(n):
-                square[i] *= step * step
-            for f in range(n_features):
-                for i in range(n):
-                    total[f, i] *= step
-            for f in range(n_features):
-                for g in range(n_features):
-                    for i in range(n):
-                        square[i] -= within[f, g] * total[f, i] * total[g, i]
-            for i in range(n):
-                square[i] /= n_bands
+        for b in range(n_out):
+            total = spread(np.float32(0.0))
+            for t in range(width):
+                total = add_product(total, load(share, b * width + t), load(source, y * n_bands + start[b] + t))
+            store(target, y * n_out + b, total)
+    return combined
+
+
+@njit(nogil=True, cache=True)
+def project_lines(lines, table, axes, within):
+    """Features (line, feature, LANES) of standardised values z, and what z has beyond them (line, LANES).
+
+    `table` (4, band) is low, high, mean and 1/scale; axes are (band, feature). The rest is the mean square over bands
+    of z less its projection on the axes; `within` (feature, feature) is the inverse of axesᵀ · axes.
+    """
+    n_lines, n_bands, _ = lines.shape
+    n_features = axes.shape[1]
+    feature = np.empty((n_lines, n_features, LANES), np.float32)
+    rest = np.empty((n_lines, LANES), np.float64)
+    source = lines.reshape(n_lines * n_bands, LANES)
+    z = aligned(4 * n_bands * LANES).view(np.float32).reshape(n_bands, LANES)
+    offset, nothing = np.zeros(n_features, np.float32), np.zeros((1, LANES), np.float32)
+    square, best = np.empty((1, LANES), np.float32), np.empty((1, LANES), np.float32)
+    for y in range(n_lines):
+        total = spread(np.float32(0.0))
+        for b in range(n_bands):
+            value = hold(load(source, y * n_bands + b), spread(table[0, b]), spread(table[1, b]))
+            value = (value - spread(table[2, b])) * spread(table[3, b])
+            store(z, b, value)
+            total = add_product(total, value, value)
+        store(square, 0, total)
+        score_class(z, offset, axes, (0, n_features), nothing, feature[y], best)
+        _subtract_projection(feature[y], within, square[0], rest[y])
+        for i in range(LANES):
+            rest[y, i] /= n_bands
     return feature, rest
+
+
+@njit(nogil=True, cache=True)
+def _subtract_projection(feature, within, square, rest):
+    """Set rest (sample) to square less the square of what the features (feature, sample) say of it."""
+    n_features, n_samples = feature.shape
+    for i in range(n_samples):
+        rest[i] = square[i]
+    for f in range(n_features):
+        for g in range(n_features):
+            for i in range(n_samples):
+                rest[i] -= within[f, g] * feature[f, i] * feature[g, i]
+
+
+@njit(nogil=True, cache=True)
+def number_cells(spectra, table):
+    """Numbers (n_spectra, band) of the cells that spectra fall into; `table` (4, band): low, high, middle, width."""
+    n_spectra, n_bands = spectra.shape
+    cell = np.empty((n_spectra, n_bands), np.float64)
+    for y in range(n_spectra):
+        for b in range(n_bands):
+            value = min(max(np.float64(spectra[y, b]), table[0, b]), table[1, b])
+            cell[y, b] = np.rint((value - table[2, b]) / table[3, b])
+    return cell

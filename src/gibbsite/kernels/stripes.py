@@ -8,6 +8,9 @@ once.
 import numpy as np
 from numba import njit
 
+from gibbsite.kernels.strips import SOME_KEYS, count_up_to, next_lane, store_keys
+from gibbsite.kernels.vectors import LANES, hold, load, spread
+
 LOWEST, STEP = 0.5, 1.5 / 65000
 """Key k stands for the ratio LOWEST + k · STEP, from just above 1/2 to 2; the step is a twentieth of the best median's
 own error."""
@@ -15,25 +18,42 @@ own error."""
 
 @njit(nogil=True, cache=True)
 def keep_ratios(lines, place, pair, turn, keys):
-    """Put the ratio of each pair of neighbours into `keys` (column, place, band).
+    """Put the ratio of each pair of neighbours into `keys` (place, band, column).
 
     `pair` (line, sample) is the lower detector column of a pixel and the next in its line, -1 for no pair; `turn`
     tells that the next pixel is the one of the lower column; `place` is the pair's number among those of its column,
     -1 not sampled. Ratios of values that are not positive stay 0; those beyond the keys count as the last of them.
     """
     n_bands, n_samples = lines.shape[1:]
-    line = np.zeros((n_bands, n_samples), np.uint16)
     for y in range(len(lines)):
         for b in range(n_bands):
-            values, made = lines[y, b], line[b]
             for i in range(n_samples - 1):
-                made[i] = _key(values[i + 1], values[i])
-        for i in range(n_samples - 1):
-            if place[y, i] < 0:
-                continue
-            kept = keys[pair[y, i], place[y, i]]
-            for b in range(n_bands):
-                kept[b] = _key(lines[y, b, i], lines[y, b, i + 1]) if turn[y, i] else line[b, i]
+                if place[y, i] >= 0:
+                    here, following = lines[y, b, i], lines[y, b, i + 1]
+                    key = _key(here, following) if turn[y, i] else _key(following, here)
+                    keys[place[y, i], b, pair[y, i]] = key
+
+
+@njit(nogil=True, cache=True)
+def keep_level_ratios(lines, place, start, keys):
+    """The same where sample i was seen by column start + i throughout; `place` (line) is that of all its pairs.
+
+    The last lane has no neighbour here: its key is that of the next strip, which begins with it. So the keys need room
+    for a whole strip.
+    """
+    n_lines, n_bands, _ = lines.shape
+    n_columns = keys.shape[2]
+    source = lines.reshape(n_lines * n_bands, LANES)
+    lowest, scale, half = spread(np.float32(LOWEST)), spread(np.float32(1.0 / STEP)), spread(np.float32(0.5))
+    first, last = spread(np.float32(1.0)), spread(np.float32(65000.0))
+    for y in range(n_lines):
+        if place[y] < 0:
+            continue
+        for b in range(n_bands):
+            below = load(source, y * n_bands + b)
+            above = next_lane(below)
+            key = hold((above / below - lowest) * scale + half, first, last)
+            store_keys(keys, (place[y] * n_bands + b) * n_columns + start, key, above, below)
 
 
 @njit(nogil=True, cache=True)
@@ -46,31 +66,39 @@ def _key(above, below):
 
 
 @njit(nogil=True, cache=True)
-def median_keys(keys):
-    """The lower median (column, band) of the keys (column, place, band) that are not 0, as ratios; NaN without any."""
-    n_columns, n_places, n_bands = keys.shape
-    medians = np.empty((n_columns, n_bands), np.float64)
-    for c in range(n_columns):
-        known = np.zeros(n_bands, np.int32)
+def median_keys(keys, first, last):
+    """The lower median (band, column) of the keys (place, band, column) that are not 0, as ratios; NaN without any.
+
+    Of the bands first ≤ b < last. The columns must be a multiple of SOME_KEYS.
+    """
+    n_places, _, n_columns = keys.shape
+    medians = np.empty((last - first, n_columns), np.float64)
+    mine = np.empty((n_places, n_columns), np.uint16)
+    for b in range(first, last):
         for p in range(n_places):
-            for b in range(n_bands):
-                known[b] += np.int32(keys[c, p, b] > 0)
-        # The median lies above `under` and at or below `over`.
-        under, over = np.zeros(n_bands, np.uint16), np.full(n_bands, 65535, np.uint16)
-        middle, count = np.empty(n_bands, np.uint16), np.empty(n_bands, np.int32)
-        for _ in range(16):
-            count[:] = 0
-            for b in range(n_bands):
-                middle[b] = np.uint16((np.int32(under[b]) + np.int32(over[b])) // 2)
-            for p in range(n_places):
-                for b in range(n_bands):
-                    key = keys[c, p, b]
-                    count[b] += np.int32(key > 0) & np.int32(key <= middle[b])
-            for b in range(n_bands):
-                if 2 * count[b] >= known[b]:
-                    over[b] = middle[b]
-                else:
-                    under[b] = middle[b]
-        for b in range(n_bands):
-            medians[c, b] = LOWEST + over[b] * STEP if known[b] else np.nan
+            for c in range(n_columns):
+                mine[p, c] = keys[p, b, c]
+        _find_medians(mine, medians[b - first])
     return medians
+
+
+@njit(nogil=True, cache=True)
+def _find_medians(keys, median):
+    """Set median (column) to that of the keys (place, column)."""
+    n_places, n_columns = keys.shape
+    # Keys of 0 lie below every middle: they are counted first, and then on neither side.
+    under, over = np.zeros(n_columns, np.uint16), np.full(n_columns, np.uint16(65535))
+    middle, count, n_nothing = np.zeros(n_columns, np.uint16), np.empty(n_columns, np.uint16), under.copy()
+    for start in range(0, n_columns, SOME_KEYS):
+        count_up_to(keys, start, middle, n_nothing)
+        for _ in range(16):
+            # The median lies above `under` and at or below `over`.
+            for c in range(start, start + SOME_KEYS):
+                middle[c] = np.uint16((np.int32(under[c]) + np.int32(over[c])) // 2)
+            count_up_to(keys, start, middle, count)
+            for c in range(start, start + SOME_KEYS):
+                is_over = 2 * (np.int32(count[c]) - np.int32(n_nothing[c])) >= n_places - np.int32(n_nothing[c])
+                over[c] = middle[c] if is_over else over[c]
+                under[c] = under[c] if is_over else middle[c]
+    for c in range(n_columns):
+        median[c] = LOWEST + over[c] * STEP if n_nothing[c] < n_places else np.nan

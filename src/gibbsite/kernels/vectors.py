@@ -102,6 +102,13 @@ def larger(builder, a, b):
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
+def absolute(builder, value):
+    """The magnitude in each lane."""
+    name, kind = f"llvm.fabs.v{LANES}f32", Vector.ir_type
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)
+    return builder.call(function, [value])
+
+
 def constant(number, ir_type=Vector.ir_type):
     """A vector with this number in all lanes."""
     return ir.Constant(ir_type, [number] * ir_type.count)
@@ -179,6 +186,45 @@ _give_operator(operator.add, "fadd")
 _give_operator(operator.sub, "fsub")
 _give_operator(operator.mul, "fmul")
 _give_operator(operator.truediv, "fdiv")
+
+
+@intrinsic
+def hold(_typing, value, low, high):
+    """The value, or the end of the range from `low` to `high` that it is beyond; not a number where it is none."""
+
+    def generate(_context, builder, _signature, arguments):
+        value, low, high = arguments
+        value = builder.select(builder.fcmp_ordered(">", low, value), low, value)
+        return builder.select(builder.fcmp_ordered("<", high, value), high, value)
+
+    return vector(value, low, high), generate
+
+
+@intrinsic
+def add_product(_typing, total, a, b):
+    """total + a · b, rounded once."""
+    return vector(total, a, b), lambda _context, builder, _signature, given: fuse(builder, *given[1:], given[0])
+
+
+@intrinsic
+def larger_size(_typing, a, b):
+    """The larger of |a| and |b|."""
+
+    def generate(_context, builder, _signature, pair):
+        return larger(builder, *(absolute(builder, some) for some in pair))
+
+    return vector(a, b), generate
+
+
+@intrinsic
+def any_beyond(_typing, value, limit):
+    """Whether |value| exceeds the limit in any lane."""
+
+    def generate(_context, builder, _signature, arguments):
+        is_beyond = builder.fcmp_ordered(">", absolute(builder, arguments[0]), arguments[1])
+        return builder.icmp_unsigned("!=", builder.bitcast(is_beyond, ir.IntType(LANES)), ir.IntType(LANES)(0))
+
+    return types.boolean(value, limit), generate
 
 
 @intrinsic

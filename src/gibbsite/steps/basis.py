@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import feature_store, features
-from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
+from gibbsite import feature_store, features, fences
+from gibbsite.cleaned import CleanedScene, check_bands, open_cleaned
 from gibbsite.features import Basis, Learnt
 from gibbsite.settings import Features, Settings
 
@@ -46,22 +46,22 @@ def learn(scenes: Sequence[CleanedScene], chosen: Features) -> Basis:
     samples = [_spectra(scene, every) for scene in scenes]
     n_found = sum(len(pixel) for pixel, _ in samples)
     share = min(1.0, SAMPLE / max(1, n_found))
-    fences = features.fences(np.concatenate([spectra[_is_chosen(pixel, share)] for pixel, spectra in samples]))
-    sums = noise = features.no_sums(len(fences.low))
+    within = fences.fences(np.concatenate([spectra[_is_chosen(pixel, share)] for pixel, spectra in samples]))
+    sums = noise = features.no_sums(len(within.low))
     for scene, (pixel, spectra) in zip(scenes, samples, strict=True):
-        sums += features.band_sums(spectra, fences)
-        noise += features.noise_sums(spectra, pixel, scene.source.valid.shape[1], fences)
-    return features.fit_basis(Learnt(sums, noise, fences, scenes[0].wavelength), chosen.n_features, chosen.method)
+        sums += features.band_sums(spectra, within)
+        noise += features.noise_sums(spectra, pixel, scene.source.valid.shape[1], within)
+    return features.fit_basis(Learnt(sums, noise, within, scenes[0].wavelength), chosen.n_features, chosen.method)
 
 
 def _spectra(scene: CleanedScene, every: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Numbers (n_pixels,) and spectra (n_pixels, n_bands) of the usable pixels of each `every`-th group of lines."""
 
-    def of_block(block: Block) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    parts = []
+    for first, strips in scene.map_blocks(lambda strip: strip, every):
+        block = scene.join(strips)
         usable = block.usable()
-        return block.pixel(usable), block.lines.transpose(0, 2, 1)[usable]
-
-    parts = list(scene.map_blocks(of_block, every))
+        parts.append((scene.pixel(first, usable), block.lines.transpose(0, 2, 1)[usable]))
     pixel, spectra = (np.concatenate(part) for part in zip(*parts, strict=True))
     scene.check_usable(len(pixel))
     return pixel, spectra

@@ -4,14 +4,16 @@ import argparse
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gibbsite import feature_store, features
 from gibbsite.before_after import Glimpse, QuickLook
 from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.feature_store import FeatureBlock, Written
-from gibbsite.features import FIXED_CLIP, Basis
+from gibbsite.features import FIXED_CLIP, Basis, Floats
 from gibbsite.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -43,29 +45,42 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     )  # fmt: skip
 
 
+class _Strip(NamedTuple):
+    """What is made of a strip (line, …, sample)."""
+
+    feature: NDArray[np.float32]
+    error: Floats
+    n_despiked: NDArray[np.int32]
+    glimpse: Glimpse | None
+
+
 def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None = None) -> Written:
     """What went into the features store that is then at `out`; `look` sees every block pass."""
 
-    def of_block(block: Block) -> tuple[FeatureBlock, Glimpse | None]:
-        usable = block.usable()
-        feature, error = features.project_lines(block.lines, basis)
-        value = feature.transpose(0, 2, 1)[usable]
-        made = FeatureBlock(
-            pixel=block.pixel(usable),
-            feature=features.quantise(value),
-            error=error[usable].astype(np.float32),
-            n_despiked=block.n_despiked[usable].astype(np.uint16),
-            n_clipped=int((np.abs(value) > FIXED_CLIP).sum()),
-        )
-        return made, look.of_block(block) if look is not None else None
+    project_strip = features.strip_projection(basis)
+
+    def of_strip(strip: Block) -> _Strip:
+        feature, error = project_strip(strip.lines)
+        return _Strip(feature, error, strip.n_despiked, look.of_strip(strip) if look is not None else None)
 
     def blocks() -> Iterator[FeatureBlock]:
         n_usable = 0
-        for made, glimpse in scene.map_blocks(of_block):
-            n_usable += len(made.pixel)
-            if look is not None and glimpse is not None:
-                look.after.append(glimpse)
-            yield made
+        for first, strips in scene.map_blocks(of_strip):
+            feature = scene.across([strip.feature for strip in strips])
+            error = scene.across([strip.error for strip in strips])
+            n_despiked = scene.across([strip.n_despiked for strip in strips])
+            usable = np.isfinite(error)
+            value = feature.transpose(0, 2, 1)[usable]
+            n_usable += len(value)
+            if look is not None:
+                look.add([strip.glimpse for strip in strips if strip.glimpse is not None])
+            yield FeatureBlock(
+                pixel=scene.pixel(first, usable),
+                feature=features.quantise(value),
+                error=error[usable].astype(np.float32),
+                n_despiked=n_despiked[usable].astype(np.uint16),
+                n_clipped=int((np.abs(value) > FIXED_CLIP).sum()),
+            )
         scene.check_usable(n_usable)
 
     source = scene.source

@@ -1,0 +1,103 @@
+"""Operations on strips that a vector of samples needs beside its arithmetic: masks, counts, neighbours, keys."""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from gibbsite.kernels.vectors import LANES, constant, open_arrays, vector, vector_at
+
+_NAN = float("nan")
+
+
+@intrinsic
+def load_from(_typing, array, offset):
+    """The vector that starts `offset` numbers into an array of float32, C-contiguous."""
+
+    def generate(context, builder, signature, arguments):
+        array, offset = open_arrays(context, builder, signature, arguments)
+        return builder.load(vector_at(builder, array.data, offset), align=4)
+
+    return vector(array, offset), generate
+
+
+@intrinsic
+def mask_beyond(_typing, value, low, high, fill):
+    """The value; not a number where it is beyond the range from `low` to `high`, or `fill`."""
+
+    def generate(_context, builder, _signature, arguments):
+        value, low, high, fill = arguments
+        is_value = builder.and_(builder.fcmp_ordered(">=", value, low), builder.fcmp_ordered("<=", value, high))
+        is_value = builder.and_(is_value, builder.fcmp_unordered("!=", value, fill))
+        return builder.select(is_value, value, constant(_NAN))
+
+    return vector(value, low, high, fill), generate
+
+
+@intrinsic
+def count_missing(_typing, count, value):
+    """count + 1 where the value is not a number."""
+
+    def generate(_context, builder, _signature, arguments):
+        count, value = arguments
+        is_missing = builder.fcmp_unordered("uno", value, value)
+        return builder.select(is_missing, builder.fadd(count, constant(1.0)), count)
+
+    return vector(count, value), generate
+
+
+@intrinsic
+def next_lane(_typing, value):
+    """The value of the next sample in each lane; the last keeps its own."""
+
+    def generate(_context, builder, _signature, arguments):
+        order = [*range(1, LANES), LANES - 1]
+        return builder.shuffle_vector(
+            arguments[0], arguments[0], ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
+        )
+
+    return vector(value), generate
+
+
+@intrinsic
+def store_keys(_typing, keys, offset, value, above, below):
+    """Put whole numbers into an array of uint16 from `offset` on, 0 where above or below is not positive."""
+
+    def generate(context, builder, signature, arguments):
+        keys, offset, value, above, below = open_arrays(context, builder, signature, arguments)
+        zero = constant(0.0)
+        is_known = builder.and_(builder.fcmp_ordered(">", above, zero), builder.fcmp_ordered(">", below, zero))
+        whole = builder.fptosi(builder.select(is_known, value, zero), ir.VectorType(ir.IntType(32), LANES))
+        narrow = ir.VectorType(ir.IntType(16), LANES)
+        builder.store(builder.trunc(whole, narrow), vector_at(builder, keys.data, offset, narrow), align=2)
+        return context.get_dummy_value()
+
+    return types.void(keys, offset, value, above, below), generate
+
+
+SOME_KEYS = 32
+"""Keys that are counted side by side: a register of AVX-512, a line of the cache."""
+
+
+@intrinsic
+def count_up_to(_typing, keys, column, middle, count):
+    """Set count[c], c from column to column + SOME_KEYS, to how many of keys[:, c] are no larger than middle[c].
+
+    All are uint16; keys are (place, column), fewer than 65536 places.
+    """
+    kind = ir.VectorType(ir.IntType(16), SOME_KEYS)
+
+    def generate(context, builder, signature, arguments):
+        keys, column, middle, count = open_arrays(context, builder, signature, arguments)
+        n_places, width = cgutils.unpack_tuple(builder, keys.shape)
+        most = builder.load(vector_at(builder, middle.data, column, kind), align=2)
+        running = cgutils.alloca_once_value(builder, ir.Constant(kind, [0] * SOME_KEYS))
+        with cgutils.for_range(builder, n_places) as loop:
+            offset = builder.add(builder.mul(loop.index, width), column)
+            key = builder.load(vector_at(builder, keys.data, offset, kind), align=2)
+            is_below = builder.zext(builder.icmp_unsigned("<=", key, most), kind)
+            builder.store(builder.add(builder.load(running), is_below), running)
+        builder.store(builder.load(running), vector_at(builder, count.data, column, kind), align=2)
+        return context.get_dummy_value()
+
+    return types.void(keys, column, middle, count), generate
