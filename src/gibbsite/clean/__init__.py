@@ -1,7 +1,7 @@
 """Corrections of spectra, one file each: arrays in, arrays out.
 
-They work on strips (line, band, sample) of float32, in which a pixel that is not used is NaN throughout, and are applied
-in this order (`gibbsite.cleaned`), each on or off by the settings:
+They work on strips (line, band, sample) of float32, in which a pixel that is not used is NaN throughout, and are
+applied in this order (`gibbsite.cleaned`), each on or off by the settings:
 
     gaps bridged          kernels.bridge_gaps
     slant sunlight        light        divided by cos(incidence)
