@@ -8,7 +8,6 @@ Usage: python benchmarks/clean.py speed FOLDER      a simulated FRT (made there 
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -60,6 +59,13 @@ def whole(folder: Path, out: Path) -> tuple[CleanedScene, features.Basis]:
     return scene, learnt
 
 
+def once(folder: Path) -> None:
+    """The peak memory of one run, in a process of its own; what started it does not count."""
+    whole(folder, Path(tempfile.mkdtemp()) / "features.zarr")
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    print(f"peak memory of one run: {int(peak.split()[1]) / 2**20:.2f} GB")
+
+
 def forget(path: Path) -> None:
     """Drop the file's pages from the page cache."""
     with path.open("rb") as file:
@@ -97,7 +103,6 @@ def speed(folder: Path) -> None:
                 f"{taken[1] / (everything[1] / n_threads()):.2f}"
             )
     subprocess.run([sys.executable, __file__, "once", str(folder)], check=True)
-    print(f"peak memory of one run: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20:.2f} GB")
     phases(folder, out)
     shares(scene, learnt, np.memmap(image, "<f4", "r")[: 480 * 438 * 640].reshape(480, 438, 640))
 
@@ -399,5 +404,4 @@ if __name__ == "__main__":
     parser.add_argument("folder", nargs="?", type=Path)
     args = parser.parse_args()
     with threadpool_limits(1):
-        once = lambda folder: whole(folder, Path(tempfile.mkdtemp()) / "features.zarr")  # noqa: E731
         {"speed": speed, "once": once, "truth": lambda _: truth(), "mica": mica}[args.what](args.folder)

@@ -71,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.captureWarnings(True)
     logging.getLogger("pyogrio").setLevel(logging.WARNING)
+    # What GDAL cannot read is an error of ours, told in one line.
+    logging.getLogger("rasterio").setLevel(logging.CRITICAL)
     signal.signal(signal.SIGTERM, _terminate)
     if is_command:
         _end_within_grace(parsed)
