@@ -18,7 +18,7 @@ NOTHING = {
     "folder": "out", "data": "no data", "repeats": 1, "chains": 1, "sweeps": 12, "simulated": 0, "benchmarks": [],
     "discovery": [], "peers": [], "peer_tables": [], "ablations": [], "cytometry": [], "crism": {"lines": 0},
 }  # fmt: skip
-TINY = NOTHING | {"simulated": 1, "benchmarks": ["salinas"]}
+TINY = NOTHING | {"benchmarks": ["salinas"], "peers": ["lda", "lda-distance"], "peer_tables": ["simulated-1"]}
 
 
 def snakemake(folder: Path, asked: dict, *words: object):
@@ -45,15 +45,11 @@ def done(tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_target_leaves_scores_tables_figures_a_page_and_their_checksums(done):
+def test_the_target_leaves_scores_tables_a_page_and_their_checksums(done):
     out = done / "out"
-    assert (out / "figures" / "simulated_f1.png").exists()
-    assert set(checksums.read(out / "SHA256SUMS")) == {
-        "experiments.html", "scores/simulated.csv", "tables/simulated.csv",
-        *(f"figures/simulated_{name}.{kind}" for name in ("f1", "scatter") for kind in ("pdf", "png")),
-    }  # fmt: skip
+    assert set(checksums.read(out / "SHA256SUMS")) == {"experiments.html", "scores/peers.csv", "tables/peers.csv"}
     page = (out / "experiments.html").read_text()
-    assert "Simulated data" in page
+    assert "LDA (closed set)" in page
     assert "Salinas-A" in page, "what is left out is named"
     assert not re.search(r'(src|href)="(?!data:)', page), "the page needs no other file and no network"
 
@@ -62,7 +58,7 @@ def test_only_what_is_missing_runs_again(done):
     assert "Nothing to be done" in snakemake(done, TINY, "experiments", "--dry-run").stdout
     before = (done / "out" / "SHA256SUMS").read_text()
     # As if the run had been stopped within the second trial.
-    for name in ("trials/simulated/simulated-1/igmm/1.csv", "scores/simulated.csv", "experiments.html"):
+    for name in ("trials/peers/simulated-1/lda/1.csv", "scores/peers.csv", "experiments.html"):
         (done / "out" / name).unlink()
     found = jobs(snakemake(done, TINY, "experiments", "--dry-run"))
     assert found == {"trial": 1, "gather": 1, "experiments_page": 1, "experiments": 1, "total": 4}
@@ -74,7 +70,7 @@ def test_verify_tells_the_same_results_from_others(done, capsys):
     published = done / "out" / "SHA256SUMS"
     assert gibbsite("verify", "--published", published, "--out-dir", done / "out") == 0
     assert gibbsite("verify", "--published", published, "--out-dir", done) == 1
-    assert "7 of 7 published files differ" in capsys.readouterr().err
+    assert "3 of 3 published files differ" in capsys.readouterr().err
 
 
 def test_the_scene_of_the_experiment_on_crism_goes_through_the_pipelines_own_rules(done):

@@ -38,6 +38,9 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     scores = {path.stem: _read(path) for path in args.scores}
     mapped = {folder.name: crism.read(folder) for folder in args.crism}
     out = args.out_dir
+    for part in ("tables", "figures"):
+        # The workflow expects both, also when no experiment has a figure.
+        (out / part).mkdir(parents=True, exist_ok=True)
     told = [sections.SECTIONS[name](scores, out) for name in sections.SECTIONS if name in scores]
     told += [sections.of_crism(mapped, out)] if mapped else []
     missing = [catalogue.title(name) for name in plan.missing_tables(settings.experiments)]
