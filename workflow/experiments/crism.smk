@@ -49,7 +49,7 @@ use rule ingest as crism_ingest with:
 
 use rule basis as crism_basis with:
     input:
-        rules.crism_ingest.output,
+        cubes=rules.crism_ingest.output,
     output:
         directory(f"{CRISM}/basis.zarr"),
     log:
