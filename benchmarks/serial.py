@@ -21,9 +21,10 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 from numpy.random import Generator
-from quality import REAL, mean_f1, protocol, simulated
+from quality import DATA_SETS
 
 from gibbsite import NonExhaustiveClassifier, hyper, niw, plan
+from gibbsite.experiments import catalogue, data, protocol
 from gibbsite.niw import Prior, Sums
 from gibbsite.settings import Fit
 from gibbsite.statistics import Moments
@@ -280,18 +281,20 @@ def main() -> None:
         columns[f"serial {rule}"] = lambda x, y, seed, own=chosen: run(x, y, own, args.opening == "paper", seed)
         columns[f"ours {rule} bind"] = lambda x, y, seed, own=chosen: ours(x, y, own, seed)
     columns[f"ours {fit.class_rule} {fit.labels}"] = lambda x, y, seed: ours(x, y, fit, seed)
-    jobs = {"simulated": (lambda _: simulated(1000), (0, 4, 8))} | REAL
+    jobs = {"simulated": ("simulated-1", (0, 4, 8))}
+    jobs |= {name: (table, catalogue.observed_numbers(table)) for name, table in DATA_SETS.items()}
     print(f"| data | observed | {' | '.join(columns)} |\n|---|---|" + "---|" * len(columns), flush=True)
     for name in args.only:
-        load, numbers = jobs[name]
-        for n_observed in args.observed or numbers:
-            print(f"| {name} | {n_observed} |", end="", flush=True)
+        known_as, numbers = jobs[name]
+        table = data.load(known_as, args.data or Path())
+        for case in protocol.most_abundant(table, args.observed or numbers):
+            print(f"| {name} | {len(case.observed)} |", end="", flush=True)
             for find in columns.values():
                 cell = []
                 for seed in range(1, args.seeds + 1):
-                    x, truth, label = protocol(load(args.data), n_observed, seed)
-                    found = find(x, label, seed)
-                    cell.append((mean_f1(truth, label, found[0]), *found[1:]))
+                    task = protocol.pose(table, case, seed)
+                    found = find(task.table.x, task.label, seed)
+                    cell.append((float(np.nanmean(protocol.score(task, found[0]).f1)), *found[1:]))
                 (f1, *sizes), (spread, *_) = np.mean(cell, 0), np.std(cell, 0)
                 numbers_found = "{:.0f}, {:.0f}; {:.0f}".format(*sizes)
                 print(f" {f1:.2f} ± {spread:.2f} ({numbers_found}) |", end="", flush=True)

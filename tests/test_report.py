@@ -400,7 +400,7 @@ def test_figures_of_hundreds_of_classes_stay_within_a_page_and_name_the_largest(
     chart = figures._map(map_view("S", code, np.full(code.shape, 0.5), map_grid(150, 300)), classes)
     legend = chart.axes[0].get_legend()
     assert [text.get_text() for text in legend.get_texts()] == [f"new-{k}" for k in range(220, 300)]
-    assert legend.get_title().get_text() == "the largest 80 of 299 classes"
+    assert legend.get_title().get_text() == "the largest 80 of 300 classes"
     names = [item["name"] for item in classes]
     scores = {"confusion": np.eye(300, dtype=int).tolist(), "truth_names": names, "predicted_names": names}
     assert max(figures._confusion(scores).get_size_inches()) <= 30.0
