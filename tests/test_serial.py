@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from exact_posterior import assert_follows, enumerate_partitions
+from gibbsite.experiments import protocol
+from gibbsite.experiments.table import Table
 from handmade_chains import STEP, Partition, clusters, prior, tile
 
 
@@ -62,4 +64,5 @@ def test_the_serial_sampler_finds_separate_clusters(serial: ModuleType) -> None:
     given = np.where((label == 0) & (np.arange(300) % 5 == 0), 0, -1)
     fit = serial.Fit(model="ai2gmm", class_rule="predictive", sweeps=10)
     found, *_ = serial.run(pixels.feature * STEP, given, fit, True, 1)
-    assert serial.mean_f1(label, given, found) > 0.95
+    table = Table(pixels.feature * STEP, label, ("first", "second", "third"))
+    assert protocol.score(protocol.Task(table, given, (0,)), found).f1.mean() > 0.95
