@@ -90,6 +90,14 @@ def test_a_class_on_the_rim_of_the_scene_is_suspected_and_one_that_touches_it_is
     assert edges(places(mask), usual) is None
 
 
+def test_a_small_outcrop_at_the_edge_is_no_artefact() -> None:
+    mask = np.zeros((200, 200), bool)
+    mask[:5, 60:67] = True
+    assert edges(places(mask), 0.06) is None, "a patch of that size lies at the edge for the most part if it touches it"
+    mask[:3, 20:120] = True
+    assert edges(places(mask), 0.06) is not None
+
+
 def test_holes_in_a_scene_have_no_edge() -> None:
     valid = np.ones((30, 40), bool)
     valid[15, 20] = False

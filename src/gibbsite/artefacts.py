@@ -23,6 +23,8 @@ ALONG = 4
 AT_EDGE = 0.5
 """Share of a class's pixels that must lie at the edge, and be `STRONGER` times that of all pixels."""
 STRONGER = 4.0
+LEAST_AT_EDGE = (2 * EDGE) ** 2
+"""A patch of fewer pixels that touches the edge lies there for the most part, whatever it is."""
 
 
 def false_bands(bands: Sequence[Band]) -> str | None:
@@ -53,7 +55,7 @@ def few_columns(places: Places, n_columns: int) -> str | None:
 def edges(places: Places, usual: float) -> str | None:
     """Whether a class lies at the edges of its scenes, where only a share `usual` of all pixels does."""
     share = places.n_at_edge / max(1, places.n_pixels)
-    if places.n_pixels < LEAST_PIXELS or share < max(AT_EDGE, STRONGER * usual):
+    if places.n_pixels < LEAST_AT_EDGE or share < max(AT_EDGE, STRONGER * usual):
         return None
     where = f"within {EDGE} pixels of the edge of the scene"
     return f"{_per_cent(share)} of its pixels lie {where}, where {_per_cent(usual)} of all do"
