@@ -49,20 +49,32 @@ def choose(score: Floats, column: NDArray[np.integer]) -> NDArray[np.bool_]:
     Pixels without a score (NaN) never are. Columns with too few pixels, and the pixels of unknown column
     (-1) as one more, take part only when the scene has no larger column.
     """
-    usable = np.isfinite(score).ravel()
+    usable, values = np.isfinite(score).ravel(), score.ravel()
     owner = column.ravel()
     count = dict(zip(*(found.tolist() for found in np.unique(owner[usable], return_counts=True)), strict=True))
     least = min(LEAST_PIXELS, max(count.values(), default=0))
     chosen = np.zeros(score.size, bool)
+    if len(count) == 1:
+        # One column is the whole scene: places of its pixels would take as much room as their scores.
+        chosen[usable] = _lowest(values[usable])
+        return chosen.reshape(score.shape)
     # Sorted by column alone: with the scores, all pixels would be held several times.
     order = np.argsort(owner, kind="stable")
     for value, n in count.items():
         if n >= least:
             first, last = (np.searchsorted(owner, value, side, sorter=order) for side in ("left", "right"))
             own = order[first:last][usable[order[first:last]]]
-            wanted = max(int(np.ceil(SHARE * n)), LEAST_BLAND)
-            chosen[own[np.argsort(score.ravel()[own], kind="stable")[:wanted]]] = True
+            chosen[own] = _lowest(values[own])
     return chosen.reshape(score.shape)
+
+
+def _lowest(score: Floats) -> NDArray[np.bool_]:
+    """Which of a column's scores are those of its bland pixels; among equal ones the first."""
+    wanted = min(len(score), max(int(np.ceil(SHARE * len(score))), LEAST_BLAND))
+    highest = np.partition(score, wanted - 1)[wanted - 1]
+    found = score < highest
+    found[np.flatnonzero(score == highest)[: wanted - int(found.sum())]] = True
+    return found
 
 
 def denominators(total: Floats, n: NDArray[np.int64]) -> Floats:
