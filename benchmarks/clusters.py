@@ -10,7 +10,6 @@ Usage: python benchmarks/clusters.py [dispatch | share | model] [repeats]
 
 import functools
 import operator
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -390,16 +389,5 @@ def rows_of_model(repeats: int) -> Iterator[str]:
         yield f"| {l} | {n_classes}, {n_components} | {1e3 * seconds:.1f} |"
 
 
-def main() -> None:
-    """Print the tables that are asked for."""
-    tables = {"dispatch": rows_of_dispatch, "share": rows_of_shares, "model": rows_of_model}
-    asked = [name for name in tables if name in sys.argv[1:]] or list(tables)
-    repeats = next((int(word) for word in sys.argv[1:] if word.isdigit()), 40)
-    for name in asked:
-        for row in tables[name](repeats):
-            print(row, flush=True)
-        print()
-
-
 if __name__ == "__main__":
-    main()
+    sweep.print_tables({"dispatch": rows_of_dispatch, "share": rows_of_shares, "model": rows_of_model}, 40)

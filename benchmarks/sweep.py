@@ -181,11 +181,10 @@ def resident() -> int:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
-def main() -> None:
-    """Print the tables that are asked for."""
-    tables = {"share": rows_of_shares, "scaling": rows_of_scaling, "memory": rows_of_memory}
+def print_tables(tables: dict[str, Callable[[int], Iterator[str]]], repeats: int) -> None:
+    """Print the tables that the command line asks for, all if none, with as many repeats as it says."""
     asked = [name for name in tables if name in sys.argv[1:]] or list(tables)
-    repeats = next((int(word) for word in sys.argv[1:] if word.isdigit()), 20)
+    repeats = next((int(word) for word in sys.argv[1:] if word.isdigit()), repeats)
     for name in asked:
         for row in tables[name](repeats):
             print(row, flush=True)
@@ -193,4 +192,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    print_tables({"share": rows_of_shares, "scaling": rows_of_scaling, "memory": rows_of_memory}, 20)

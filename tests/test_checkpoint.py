@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import random
 import signal
 import subprocess
@@ -23,6 +22,7 @@ from gibbsite.sampling import Chain
 from gibbsite.state import Rules
 from gibbsite.tiles import Tile
 from handmade_chains import clusters, prior, rules, state_of
+from small_disks import mounted
 
 SWEEPS = 60
 SETTINGS = {
@@ -205,13 +205,8 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_the_chain_goes_on(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 2 MB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("cannot mount a small file system here")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with mounted(tmp_path / "small", "size=2m") as folder:
+        yield folder
 
 
 def test_a_disk_that_is_full_for_real_keeps_the_last_checkpoint(

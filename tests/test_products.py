@@ -7,8 +7,6 @@ import json
 import logging
 import re
 import resource
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +31,7 @@ from gibbsite.settings import Settings
 from gibbsite.steps import catalogue
 from gibbsite.steps import products as step
 from handmade_results import MARS_SPHERE, Results, make_results, map_grid, polar_grid, sensor_grid
+from small_disks import mounted
 
 SHAPES = {"frt0000aaaa": (290, 610), "frt0000bbbb": (600, 171)}
 
@@ -376,12 +375,8 @@ def test_a_file_that_cannot_grow_is_one_line_and_leaves_nothing(results: Results
 @pytest.fixture
 def tiny_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A file system of so many kilobytes."""
-    (tmp_path / "disk").mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}k", "tmpfs", str(tmp_path / "disk")]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system needs root")
-    yield tmp_path / "disk"
-    subprocess.run(["umount", str(tmp_path / "disk")], check=True)
+    with mounted(tmp_path / "disk", f"size={request.param}k") as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("tiny_disk", [1200, 1500, 3300, 4200, 5300, 5400, 5500], indirect=True)

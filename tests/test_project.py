@@ -206,7 +206,7 @@ EDGES = {
         "attribute_table",
     ),
     *("cog", "layers", "qml", "sld", "envi_classes", "stac", "qgis_project", "products"),
-    *("figures", "interactive", "report", "timings", "mapped_scenes", "experiments"),
+    *("figures", "interactive", "pages", "report", "timings", "mapped_scenes", "experiments"),
     *("spectra_files", "library", "interpretation", "cards", "page_pixels"),
 }
 LAYERS = {"floor": FLOOR, "maths": MATHS, "sampler": SAMPLER, "edges": EDGES}

@@ -6,9 +6,8 @@ The disk that is full and the folder that cannot be written are real ones where 
 import hashlib
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from shapely import box
 from shapely.affinity import translate
 
 from command_line import PIPELINE, TOY, Run, gibbsite
+from small_disks import mounted
 
 SMALL = TOY | {"simulate": {"lines": 24, "binning": 10}}
 
@@ -253,23 +253,6 @@ def test_a_store_that_lost_a_file_is_refused(good, refused, tmp_path):
 
 
 # ---------------------------------------------------------------------------------------------------- outputs
-
-
-@contextmanager
-def mounted(folder: Path, options: str) -> Iterator[Path]:
-    """A small file system of its own at a folder; skips where this user may not mount."""
-    folder.mkdir(parents=True)
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("no mount command here")
-    if answer.returncode:
-        pytest.skip(f"this user may not mount a file system: {answer.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @pytest.fixture(scope="module")

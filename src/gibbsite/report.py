@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-import jinja2
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from gibbsite import interactive
+from gibbsite import interactive, pages
 from gibbsite.cards import class_cards
 from gibbsite.continuum import gaps
 from gibbsite.interactive import MapView, Trace
@@ -139,13 +138,7 @@ def render(facts: Facts) -> str:
         item["code"]: sum(scene.n_pixels.get(item["code"], 0) for scene in facts.scenes) for item in facts.classes
     }
     cards = class_cards(facts.classes, n_pixels, facts.spectra, facts.interpretation, facts.evaluation)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("gibbsite", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = pages.environment()
     environment.filters |= {"count": _count, "share": _share, "bytes": _bytes, "fact": _fact}
     return environment.get_template("report.html.j2").render(
         facts=facts,

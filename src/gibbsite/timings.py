@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite import pages
 from gibbsite.progress import Timing, read_timings
 
 PAGE = "timings.html"
@@ -49,15 +49,8 @@ def page(tables: Sequence[tuple[int, Path]]) -> str:
     """The page, of chains and the tables of their sweeps; a chain without a table is told to have none."""
     told = [(chain, read_timings(path)) for chain, path in tables]
     rows = [_row(chain, timings) for chain, timings in told if timings]
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("gibbsite", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     untold = [chain for chain, timings in told if not timings]
-    return environment.get_template("timings.html.j2").render(rows=rows, untold=untold, chart=CHART)
+    return pages.environment().get_template("timings.html.j2").render(rows=rows, untold=untold, chart=CHART)
 
 
 def _row(chain: int, timings: Sequence[Timing]) -> Row:

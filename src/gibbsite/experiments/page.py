@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from gibbsite import pages
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,7 @@ class Section:
 
 def render(sections: Sequence[Section], left_out: Sequence[str], folder: Path) -> str:
     """The page, its figures read from the folder."""
-    environment = Environment(
-        loader=PackageLoader("gibbsite"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
+    environment = pages.environment()
     environment.filters["cell"] = cell
     environment.filters["picture"] = lambda name: _picture(folder / f"{name}.png")
     css, _, _ = environment.loader.get_source(environment, "report.css")  # type: ignore[union-attr]
