@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import niw, statistics
+from gibbsite import kernels, statistics
 from gibbsite.statistics import Floats, Integers
 
 if TYPE_CHECKING:
@@ -69,42 +69,29 @@ def draw_components(
 ) -> Components:
     """The shown components (all, or the explicit ones), drawn given the whole partition.
 
-    Σ_k ~ IW(Ψ_k, ν_k), μ_k ~ N(μ̄_k, Σ_k/κ_k), μ_l given both, weights ~ Dirichlet(n_1 .. n_L, α + n_tail), where the
-    tail is what is not shown: the components that live in the block alone, and those that do not exist yet.
+    Σ_k ~ IW(Ψ_k, ν_k), μ_k ~ N(μ̄_k, Σ_k/κ_k), μ_l ~ N((κ1 μ_k + n_l x̄_l)/(κ1 + n_l), Σ_k/(κ1 + n_l)), and the weights
+    ~ Dirichlet(n_1 .. n_L, α + n_tail), where the tail is what is not shown: the components that live in the block
+    alone, and those that do not exist yet.
     """
-    moments = statistics.moments(state.statistics, rules.step)
-    sums = niw.class_sums(niw.component_sums(moments, state.prior), state.class_of, len(state.class_id))
-    given = niw.posterior(sums, state.prior)
-    whiten = draw_whitening(given, generator)
-    noise = generator.standard_normal(given.mean.shape) / np.sqrt(given.kappa)[:, None]
-    centre = given.mean + np.linalg.solve(whiten, noise[:, :, None])[:, :, 0]
-    mean = _draw_means(moments, state, centre, whiten, generator)
+    moments, prior = statistics.moments(state.statistics, rules.step), state.prior
+    degrees = prior.degrees + np.bincount(state.class_of, moments.n, len(state.class_id)).astype(np.float64)
+    bartlett = draw_bartlett(degrees, len(prior.mean), generator)
+    centre = generator.standard_normal(bartlett.shape[:2])
+    mean = generator.standard_normal(moments.mean.shape)
+    given = (prior.mean, np.ascontiguousarray(prior.scale), prior.kappa0, prior.spread)
+    whiten = kernels.draw_classes(
+        moments.n, moments.mean, moments.scatter, state.class_of, given, bartlett, centre, mean
+    )
     shown = np.ones(len(moments.n), bool) if shown is None else shown
     n_tail = moments.n[~shown].sum()
-    weight = generator.dirichlet(np.append(moments.n[shown], state.prior.alpha + n_tail))
+    weight = generator.dirichlet(np.append(moments.n[shown], prior.alpha + n_tail))
     log_weight = np.log(np.maximum(weight, 1e-300))
     return Components(state.class_of[shown], log_weight[:-1], mean[shown], centre, whiten, float(log_weight[-1]))
 
 
-def draw_whitening(given: niw.Posterior, generator: np.random.Generator) -> Floats:
-    """Upper triangular U with UᵀU = Σ⁻¹ ~ Wishart(ν, Ψ⁻¹), for each class, by Bartlett's decomposition."""
-    n_classes, n_features = given.mean.shape
-    bartlett = np.tril(generator.standard_normal((n_classes, n_features, n_features)), -1)
-    degrees = given.degrees[:, None] - np.arange(n_features)
-    diagonal = np.sqrt(generator.chisquare(degrees))
-    bartlett[:, np.arange(n_features), np.arange(n_features)] = diagonal
-    # Ψ = CCᵀ, so C⁻ᵀ is a root of Ψ⁻¹ and C⁻ᵀA (C⁻ᵀA)ᵀ is the Wishart draw.
-    root = np.linalg.solve(np.swapaxes(np.linalg.cholesky(given.scale), 1, 2), bartlett)
-    precision = root @ np.swapaxes(root, 1, 2)
-    return np.swapaxes(np.linalg.cholesky(precision), 1, 2)
-
-
-def _draw_means(
-    moments: statistics.Moments, state: "State", centre: Floats, whiten: Floats, generator: np.random.Generator
-) -> Floats:
-    """μ_l ~ N((κ1 μ_k + n_l x̄_l)/(κ1 + n_l), Σ_k/(κ1 + n_l))."""
-    spread = state.prior.spread
-    shrink = (1.0 + spread * moments.n)[:, None]
-    mean = (centre[state.class_of] + spread * moments.n[:, None] * moments.mean) / shrink
-    noise = generator.standard_normal(mean.shape) * np.sqrt(spread / shrink)
-    return mean + np.linalg.solve(whiten[state.class_of], noise[:, :, None])[:, :, 0]
+def draw_bartlett(degrees: Floats, n_features: int, generator: np.random.Generator) -> Floats:
+    """(n_classes, n_features, n_features) lower triangular A with AAᵀ ~ Wishart(ν, I), by Bartlett's decomposition."""
+    root = np.tril(generator.standard_normal((len(degrees), n_features, n_features)), -1)
+    diagonal = np.arange(n_features)
+    root[:, diagonal, diagonal] = np.sqrt(generator.chisquare(degrees[:, None] - diagonal))
+    return root

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite import kernels
+from gibbsite.kernels.hidden import Believed, Groups, Members
 from gibbsite.niw import Prior
 from gibbsite.statistics import Floats, Moments
 
@@ -41,95 +43,37 @@ class HyperPrior:
     """Fixed-point rounds per sweep."""
 
 
-@dataclass(frozen=True)
-class _Shares:
-    """How components and classes share the pixels, and what does not change from round to round."""
-
-    is_member: Floats
-    """(n_classes, n_components) 1 where a component is of a class."""
-    of_all: Floats
-    """(n_components,) share of all pixels."""
-    of_class: Floats
-    """(n_components,) share of the class's pixels."""
-    scatter: Floats
-    """(n_classes, n_features, n_features) components' scatters, weighted by their share of the class."""
-    n: Floats
-    """(n_classes,) components' pixels, weighted so."""
-
-    def total(self, values: Floats) -> Floats:
-        """(n_classes, ...) sums over the components of each class."""
-        n_classes, n_components = self.is_member.shape
-        return (self.is_member @ values.reshape(n_components, -1)).reshape(n_classes, *values.shape[1:])
-
-
-@dataclass(frozen=True)
-class _Hidden:
-    """Point estimates of what the data does not show."""
-
-    component_mean: Floats
-    class_mean: Floats
-    precision: Floats
-    """(n_classes, n_features, n_features) Σ̂_k⁻¹."""
-
-
 def estimate(moments: Moments, class_of: NDArray[np.integer], prior: Prior, constants: HyperPrior) -> Prior:
     """The prior with μ0, Ψ0, κ0 and κ1 re-estimated from the current components and classes."""
-    shares = _share_out(moments, class_of)
-    class_mean = shares.total(shares.of_class[:, None] * moments.mean)
+    members, groups = _share_out(moments, class_of)
     for _ in range(constants.rounds):
-        hidden = _estimate_hidden(moments, class_of, prior, shares, class_mean)
-        prior = _estimate_prior(class_of, prior, shares, hidden, constants)
-        class_mean = hidden.class_mean
+        prior = _estimate_round(members, groups, prior, constants)
     return prior
 
 
-def _share_out(moments: Moments, class_of: NDArray[np.integer]) -> _Shares:
+def _share_out(moments: Moments, class_of: NDArray[np.integer]) -> tuple[Members, Groups]:
+    """How components and classes share the pixels, and what does not change from round to round."""
     is_member = (class_of == np.arange(int(class_of.max()) + 1)[:, None]).astype(np.float64)
-    of_class = moments.n / (is_member @ moments.n)[class_of]
-    weighted = is_member * of_class
+    n_pixels, share = is_member @ moments.n, moments.n / moments.n.sum()
+    members = Members(moments.n, moments.mean, class_of, share, moments.n / n_pixels[class_of])
+    weighted = is_member * members.of_class
     scatter = np.tensordot(weighted, moments.scatter, 1)
-    return _Shares(is_member, moments.n / moments.n.sum(), of_class, scatter, weighted @ moments.n)
+    return members, Groups(weighted @ moments.mean, scatter, weighted @ moments.n, is_member @ share)
 
 
-def _outer(values: Floats) -> Floats:
-    return values[:, :, None] * values[:, None, :]
-
-
-def _estimate_hidden(
-    moments: Moments, class_of: NDArray[np.integer], prior: Prior, shares: _Shares, class_mean: Floats
-) -> _Hidden:
-    """μ̂_kl, μ̂_k and Σ̂_k given the hyper-parameters."""
-    kappa1 = 1.0 / prior.spread
-    n, share = moments.n[:, None], shares.of_class[:, None]
-    component_mean = (kappa1 * class_mean[class_of] + n * moments.mean) / (kappa1 + n)
-    class_mean = (prior.kappa0 * prior.mean + kappa1 * shares.total(share * component_mean)) / (prior.kappa0 + kappa1)
-    away = component_mean - class_mean[class_of]
-    numerator = prior.scale + prior.kappa0 * _outer(class_mean - prior.mean)
-    numerator += kappa1 * shares.total(_outer(np.sqrt(share) * away)) + shares.scatter
-    denominator = prior.degrees + len(prior.mean) + 2.0 + shares.n
-    precision = np.linalg.inv(numerator / denominator[:, None, None]).astype(np.float64)
-    return _Hidden(component_mean, class_mean, precision)
-
-
-def _estimate_prior(
-    class_of: NDArray[np.integer], prior: Prior, shares: _Shares, hidden: _Hidden, constants: HyperPrior
-) -> Prior:
-    """μ̂0, Ψ̂0, κ̂0 and κ̂1 given the hidden variables; the data mean μ_p is the origin."""
-    n_features = len(prior.mean)
-    class_share = shares.is_member @ shares.of_all
-    weighted = class_share[:, None, None] * hidden.precision
-    precision = weighted.sum(0)
-    pulled = (weighted @ hidden.class_mean[:, :, None]).sum(0)[:, 0]
-    mean = np.linalg.solve(constants.c1 * prior.scale + prior.kappa0 * precision, prior.kappa0 * pulled)
-    inverse_scale = (constants.c2 - n_features) * np.eye(n_features) + constants.c1 * np.outer(mean, mean) + precision
-    scale = (constants.c2 - n_features + prior.degrees) * np.linalg.inv(inverse_scale)
-    kappa0 = _kappa(hidden.class_mean - mean, hidden.precision, class_share, constants.alpha0, constants.beta0)
-    away = hidden.component_mean - hidden.class_mean[class_of]
-    kappa1 = _kappa(away, hidden.precision[class_of], shares.of_all, constants.alpha1, constants.beta1)
-    kappa0, kappa1 = max(kappa0, constants.floor), max(kappa1, constants.floor)
+def _estimate_round(members: Members, groups: Groups, prior: Prior, constants: HyperPrior) -> Prior:
+    kappas = prior.kappa0, 1.0 / prior.spread
+    given = Believed(prior.mean, np.ascontiguousarray(prior.scale), *kappas, prior.degrees, constants.c1, constants.c2)
+    mean, scale, between, within = kernels.estimate_round(members, groups, given)
+    kappa0 = max(_kappa(between, len(mean), constants.alpha0, constants.beta0), constants.floor)
+    kappa1 = max(_kappa(within, len(mean), constants.alpha1, constants.beta1), constants.floor)
     if constants.is_ordered:
         kappa1 = max(kappa1, kappa0)
     return replace(prior, mean=mean, scale=_keep_positive(scale), kappa0=kappa0, spread=1.0 / kappa1)
+
+
+def _kappa(distance: float, n_features: int, shape: float, rate: float) -> float:
+    return (2.0 * (shape - 1.0) + n_features) / (2.0 * rate + distance)
 
 
 def _keep_positive(scale: Floats) -> Floats:
@@ -142,8 +86,3 @@ def _keep_positive(scale: Floats) -> Floats:
         value, vector = np.linalg.eigh(scale)
         return np.asarray((vector * np.maximum(value, SCALE_FLOOR)) @ vector.T)
     return scale
-
-
-def _kappa(away: Floats, precision: Floats, share: Floats, shape: float, rate: float) -> float:
-    distance = share @ ((away[:, None] @ precision)[:, 0] * away).sum(1)
-    return float((2.0 * (shape - 1.0) + away.shape[1]) / (2.0 * rate + distance))

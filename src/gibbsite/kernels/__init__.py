@@ -2,6 +2,8 @@
 
 from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
+from gibbsite.kernels.draws import draw_classes
+from gibbsite.kernels.hidden import estimate_round
 from gibbsite.kernels.lanes import add_odds, find_anchors, indicate, lay_out, log_density, uniforms
 from gibbsite.kernels.lines import (
     add_artefact,
@@ -42,6 +44,8 @@ __all__ = [
     "divide_air",
     "divide_by_bland",
     "divide_columns",
+    "draw_classes",
+    "estimate_round",
     "find_anchors",
     "indicate",
     "keep_level_ratios",

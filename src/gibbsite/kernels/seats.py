@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from gibbsite.kernels.matrices import factorise, invert
+
 LOG_PI = math.log(math.pi)
 EVIDENCE, PREDICTIVE, REACH = 0, 1, 2
 
@@ -187,7 +189,7 @@ def _log_evidence(c, k, given, guests, tables):
         log_gamma += math.lgamma(0.5 * (degrees - a))
     return (
         -0.5 * n_features * (n * LOG_PI + math.log(kappa / given.kappa0))
-        - 0.5 * degrees * _factorise(scale)
+        - 0.5 * degrees * factorise(scale)
         + log_gamma
         + given.log_evidence
     )
@@ -218,8 +220,8 @@ def _set_student(k, given, tables):
                 scale[a, b] = free * (covariance + scatter / (given.reach_weight + n_effective))
     half = 0.5 * (degrees + 1.0)
     log_gamma = math.lgamma(half) - math.lgamma(half - 0.5 * n_features)
-    log_det = _factorise(scale)
-    _invert(scale, tables.inverse[k])
+    log_det = factorise(scale)
+    invert(scale, tables.inverse[k])
     tables.half[k] = half
     tables.constant[k] = log_gamma - 0.5 * n_features * LOG_PI - 0.5 * log_det
     tables.is_stale[k] = False
@@ -240,52 +242,6 @@ def _centre(total, kappa, factor, scale):
     for a in range(len(total)):
         for b in range(len(total)):
             scale[a, b] = factor * (scale[a, b] - total[a] * total[b] / kappa)
-
-
-# Matrices are small, and many: calls of a library would take longer than the work. Loops are written out, which numba
-# compiles in a fraction of the time of array expressions; inner ones run along rows.
-
-
-@njit(cache=True, fastmath={"contract"})
-def _factorise(scale):
-    """Make of Ψ, in place, the upper triangular R with RᵀR = Ψ, and return log |Ψ|."""
-    n_features, log_det = len(scale), 0.0
-    for a in range(n_features):
-        if not scale[a, a] > 0.0:
-            raise ValueError("the scale matrix of a class is not positive definite")
-        log_det += math.log(scale[a, a])
-        pivot = 1.0 / math.sqrt(scale[a, a])
-        for b in range(a, n_features):
-            scale[a, b] *= pivot
-        for c in range(a + 1, n_features):
-            weight = scale[a, c]
-            for b in range(c, n_features):
-                scale[c, b] -= weight * scale[a, b]
-    return log_det
-
-
-@njit(cache=True, fastmath={"contract"})
-def _invert(factor, inverse):
-    """Set the inverse of RᵀR: with the rows of R⁻ᵀ, which is lower triangular, it is Σ_a row_aᵀ row_a."""
-    n_features = len(factor)
-    rows = np.zeros((n_features, n_features))
-    for a in range(n_features):
-        rows[a, a] += 1.0
-        pivot = 1.0 / factor[a, a]
-        for b in range(a + 1):
-            rows[a, b] *= pivot
-        for c in range(a + 1, n_features):
-            weight = factor[a, c]
-            for b in range(a + 1):
-                rows[c, b] -= weight * rows[a, b]
-    for a in range(n_features):
-        for b in range(n_features):
-            inverse[a, b] = 0.0
-    for a in range(n_features):
-        for c in range(a + 1):
-            weight = rows[a, c]
-            for b in range(a + 1):
-                inverse[c, b] += weight * rows[a, b]
 
 
 @njit(cache=True)
