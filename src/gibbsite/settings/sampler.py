@@ -33,7 +33,7 @@ class Fit(Section):
     )
     pre_sweeps: Annotated[int, Field(ge=0)] = Field(100, description="Sweeps on the labelled pixels alone.")
     outlier_fraction: Annotated[float, Field(ge=0.0, lt=1.0), Written] = Field(
-        0.2, description="Least likely share of each class's training pixels that do not pin their component."
+        0.0, description="Least likely share of each class's training pixels that do not pin their component."
     )
     alpha: Moderate = Field(1.0, description="Concentration of components (over pixels).")
     gamma: Moderate = Field(1.0, description="Concentration of classes (over components).")
