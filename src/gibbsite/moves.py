@@ -10,7 +10,7 @@ from gibbsite.statistics import Floats, Integers, Statistics
 from gibbsite.streams import Purpose
 from gibbsite.tiles import Anchors, Answer, Pass, Range, Tile, answer, no_anchors
 
-ENOUGH_PINS = 0.2
+ENOUGH_PINS = 0.5
 """Share of the labelled pixels to be expected in a component that are enough to name its class."""
 
 MAX_BIRTHS = 128
@@ -118,7 +118,7 @@ def pinned_class(sums: Statistics, rules: Rules) -> Integers:
     """(n_components,) known class to which labelled pixels pin a component, -1 where they do not.
 
     Where labelled pixels choose freely, most of those in a component name its class. A few strays must not name a
-    component of something unknown, so it needs a fifth of the share of labelled pixels that the components named after
+    component of something unknown, so it needs half of the share of labelled pixels that the components named after
     the class have together.
     """
     if rules.n_known == 0:

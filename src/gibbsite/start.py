@@ -175,7 +175,7 @@ def _class_by_pins(cells: Components, labelled: Tile, rules: Rules) -> Integers:
     count = np.zeros((len(cells.class_of), rules.n_known), np.int64)
     np.add.at(count, (draw_labels(pins, task), pins.known), 1)
     named, most = count.argmax(1), count.max(1)
-    enough = 0.5 * moves.expected_pins(named, most, np.exp(cells.log_weight) * rules.n_pixels)
+    enough = moves.ENOUGH_PINS * moves.expected_pins(named, most, np.exp(cells.log_weight) * rules.n_pixels)
     return np.where((most > 0) & (most >= enough), named, -1)
 
 
