@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from dask_clusters import N_PIXELS, FileReader, Processes, at, count_pixels, dask_processes
-from gibbsite.cluster import connect
+from gibbsite.cluster import calls, connect
 from gibbsite.errors import GibbsiteError, InputError
 from gibbsite.settings import Cluster
 
@@ -124,7 +124,7 @@ def test_workers_of_a_killed_client_let_its_tiles_go_when_their_lease_ends(monke
         worker = Worker()
         one = resident.residents(worker).setdefault("token", resident.Resident(worker, "token"))
         await one.hold(Reader(), resident.Share(1, ((0, 9),), (), 1, 1.0))
-        assert (await one.tally(1, _Nothing())).n_pixels == 9
+        assert (await one.tally(1, calls.pack(_Nothing()))).n_pixels == 9
         await asyncio.sleep(0.5)
         return len(resident.residents(worker))
 

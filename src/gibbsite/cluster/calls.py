@@ -26,12 +26,24 @@ class Lost(Exception):
         self.address, self.why = address, why
 
 
+def pack(value: Any) -> bytes:
+    """As it travels. Plain bytes: Dask would look into lists and arrays, and pack a task anew for every worker."""
+    from distributed.protocol.pickle import dumps
+
+    return bytes(dumps(value))
+
+
+def unpack(packed: bytes) -> Any:
+    """What was packed."""
+    from distributed.protocol.pickle import loads
+
+    return loads(packed)
+
+
 async def ask(connect: Connect, address: str, silence: float, function: str, *args: Any) -> Any:
     """What the resident of a worker answers; Lost when it is silent for so many seconds."""
-    from distributed.protocol import to_serialize
-
-    words = [to_serialize(arg) for arg in args]
-    answer = (await watched(connect, address, silence, OPERATION, function=function, args=words))["answer"]
+    reply = await watched(connect, address, silence, OPERATION, function=function, args=pack(args))
+    answer = unpack(reply["answer"])
     if isinstance(answer, Exception):
         raise answer
     return answer
@@ -55,9 +67,8 @@ async def watched(connect: Connect, address: str, silence: float, operation: str
 async def run(connect: Connect, address: str, silence: float, function: Callable[..., Any]) -> Any:
     """What a function of this package returns on a worker, which may have another version of it, or none."""
     from distributed.core import clean_exception
-    from distributed.protocol.pickle import dumps
 
-    message = {"function": dumps(function), "args": dumps(()), "kwargs": dumps({}), "wait": True}
+    message = {"function": pack(function), "args": pack(()), "kwargs": pack({}), "wait": True}
     reply = await watched(connect, address, silence, "run", **message)
     if reply["status"] != "OK":
         error = clean_exception(**reply)[1]

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from gibbsite.cluster import admission
-from gibbsite.cluster.calls import Connect, Lost, ask, run
+from gibbsite.cluster.calls import Connect, Lost, ask, pack, run
 from gibbsite.cluster.memory import Need
 from gibbsite.cluster.ownership import Range, Shares, deal, reporters, roots
 from gibbsite.cluster.resident import ReadTile, Share, move_in
@@ -67,7 +67,7 @@ class Pool:
 
     def tally(self, task: Task, meanwhile: Meanwhile = nothing) -> Sum:
         """The answers of all tiles, added up; while workers are at it, this thread does something else."""
-        asked = asyncio.run_coroutine_threadsafe(self._tally(task), self._client.loop.asyncio_loop)
+        asked = asyncio.run_coroutine_threadsafe(self._tally(pack(task)), self._client.loop.asyncio_loop)
         try:
             meanwhile()
             return asked.result()
@@ -93,7 +93,7 @@ class Pool:
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 1.0)
 
-    async def _tally(self, task: Task) -> Sum:
+    async def _tally(self, task: bytes) -> Sum:
         for _ in range(MAX_LOSSES):
             try:
                 await self._deal_if_needed()
@@ -106,7 +106,7 @@ class Pool:
             f"workers were lost {MAX_LOSSES} times in a row; give them more memory or smaller tiles, and see their logs"
         )
 
-    async def _ask_roots(self, task: Task) -> Sum:
+    async def _ask_roots(self, task: bytes) -> Sum:
         asked = [self._ask(one, "tally", self._n_deals, task) for one in roots(list(self._shares))]
         found = functools.reduce(operator.add, await asyncio.gather(*asked))
         if found.n_pixels != self._n_pixels:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from gibbsite.cluster.calls import OPERATION, Lost, ask
+from gibbsite.cluster.calls import OPERATION, Lost, ask, pack, unpack
 from gibbsite.cluster.ownership import Range
 from gibbsite.cluster.timing import Sum
 from gibbsite.cluster.warming import processor, warm
@@ -110,14 +110,14 @@ class Resident:
                 ) from None
             self._share = share
 
-    async def tally(self, deal: int, task: Task) -> Sum:
-        """The sum of this worker's tiles and of those that report to it."""
+    async def tally(self, deal: int, task: bytes) -> Sum:
+        """The sum of this worker's tiles and of those that report to it; they are told as this one was."""
         self._renew()
         share, holder = self._share, self._holder
         if share is None or holder is None or share.deal != deal:
             raise Lost(self._worker.address, "no longer holds its tiles")
         asked = [ask(self._worker.rpc, one, share.silence, "tally", self._token, deal, task) for one in share.reporters]
-        sums = await asyncio.gather(asyncio.to_thread(holder.tally, task), *asked)
+        sums = await asyncio.gather(asyncio.to_thread(lambda: holder.tally(unpack(task))), *asked)
         return functools.reduce(operator.add, sums)
 
     async def prepare(self, module: str) -> None:
@@ -149,24 +149,22 @@ def residents(worker: Any) -> dict[str, Resident]:
 def move_in(dask_worker: Any) -> str:
     """From now on this worker understands our messages; the kind of its processor."""
 
-    async def answer(function: str, args: list[Any]) -> dict[str, Any]:
-        return await _answer(dask_worker, function, *args)
+    async def answer(function: str, args: bytes) -> dict[str, bytes]:
+        return {"answer": pack(await _answer(dask_worker, function, *unpack(args)))}
 
     dask_worker.handlers[OPERATION] = answer
     return processor()
 
 
-async def _answer(worker: Any, function: str, token: str, *args: Any) -> dict[str, Any]:
+async def _answer(worker: Any, function: str, token: str, *args: Any) -> Any:
     """What the resident says. Errors travel as values: Dask would tell of those that are raised."""
-    from distributed.protocol import to_serialize
-
     homes = residents(worker)
     try:
         if function == "leave":
             if token in homes:
                 homes[token].leave()
-            return {"answer": None}
+            return None
         resident = homes.setdefault(token, Resident(worker, token))
-        return {"answer": to_serialize(await getattr(resident, function)(*args))}
+        return await getattr(resident, function)(*args)
     except Exception as error:
-        return {"answer": to_serialize(error)}
+        return error
