@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import kernels, scene
+from gibbsite import image, kernels, scene
 from gibbsite.errors import InputError
 from gibbsite.ingest import judge_bands
 from gibbsite.product import Product
@@ -98,6 +98,8 @@ def of_observation(product: Product, settings: Ingest) -> Source:
     order = np.argsort(product.wavelength, kind="stable")
     stored = _Stored(product, settings)
     good, valid = stored.survey()
+    # The survey looks at all bands, what follows only at those in use: the others need not stay in memory.
+    image.let_go(product.pixels)
     if not valid.any():
         raise InputError(f"{product.files[0]}: no pixel has enough of its good bands; check ingest.max_bad_bands")
 
