@@ -52,7 +52,14 @@ def page(results: Results) -> Path:
     spectra.run(argparse.Namespace(**scenes, out_dir=folder), Settings())
     facts = {"spectra": folder / "spectra.csv", **scenes}
     interpret.run(argparse.Namespace(**facts, features=[], out=folder / "interpretation.json"), Settings())
-    told = {"labels": [], "chains": results.chains, "evaluation": None, "figures": None, "timings": []}
+    told = {
+        "labels": [],
+        "chains": results.chains,
+        "evaluation": None,
+        "figures": None,
+        "timings": [],
+        "quick_looks": [],
+    }
     told |= {"interpretation": folder / "interpretation.json", "out": folder / "report.html"}
     report.run(argparse.Namespace(**facts, **told), Settings())
     return folder / "report.html"

@@ -17,7 +17,7 @@ from bokeh.models import Text
 from numpy.testing import assert_array_equal
 
 from command_line import ROOT
-from gibbsite import figures, interactive, store
+from gibbsite import figures, interactive, pages, report, store
 from gibbsite.errors import InputError
 from gibbsite.palette import class_colours
 from gibbsite.report import map_view
@@ -106,6 +106,7 @@ def arguments(results: Results, out: Path) -> argparse.Namespace:
         spectra=results.folder / "spectra.csv",
         interpretation=results.folder / "interpretation.json",
         evaluation=results.folder / "evaluation.json",
+        quick_looks=[],
         figures=None,
         timings=[],
         out=out,
@@ -236,6 +237,29 @@ def test_pictures_are_labelled_and_tables_have_headers(page: str) -> None:
     assert n_tables == sum(tag == "thead" for tag, _ in tags) > 3
     assert all(attributes.get("scope") for tag, attributes in tags if tag == "th")
     assert ("html", {"lang": "en"}) in tags
+
+
+def test_the_page_shows_the_first_scenes_before_and_after_cleaning(
+    results: Results, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Cleaning" not in Tags(page).text
+    args = arguments(results, tmp_path / "report.html")
+    args.quick_looks = [tmp_path / f"{scene}.png" for scene in results.scenes]
+    with pytest.raises(InputError, match="run the features step"):
+        step.run(args, SETTINGS)
+    for path in args.quick_looks:
+        path.write_bytes(f"picture of {path.stem}".encode())
+    for n_shown in (len(results.scenes), 1):
+        monkeypatch.setattr(report, "QUICK_LOOKS", n_shown)
+        step.run(args, SETTINGS)
+        shown = Tags(args.out.read_text(encoding="utf-8"))
+        pictures = [attributes for tag, attributes in shown.tags if tag == "img"]
+        assert [some["src"] for some in pictures] == [pages.picture(path) for path in args.quick_looks[:n_shown]]
+        assert all(scene in str(some["alt"]) for some, scene in zip(pictures, results.scenes, strict=False))
+        assert ("the others are in" in shown.text) == (n_shown == 1)
+    args.quick_looks.pop()
+    with pytest.raises(InputError, match="give one per scene"):
+        step.run(args, SETTINGS)
 
 
 def test_every_figure_has_its_place_on_the_page(page: str) -> None:

@@ -106,5 +106,5 @@ def test_the_real_tile_with_the_wrong_table_is_refused_for_that(shared_data: Pat
     assert pds.image_file(sound).layout.shape == (10, 1279, 1)
     with pytest.raises(InputError, match="72 wavelengths for the 1 bands"):
         tile.wavelengths(sound)
-    with pytest.raises(InputError, match="longitudes 360 to 10 about 185"):
+    with pytest.raises(InputError, match="longitudes 0 to 10 do not lie about their centre 185"):
         tile.map_grid(pds.read_label(folder / "t1865_mrrde_70n185_0256_1_cropped.lbl"))

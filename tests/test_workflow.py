@@ -231,6 +231,15 @@ def test_the_volcano_scan_is_an_input_of_what_is_cleaned_with_it(done):
         assert {f"{scan}.img", f"{scan}.lbl"} <= set(named), f"{rule} would not run again for another record"
 
 
+def test_a_volcano_scan_that_is_yet_to_be_simulated_is_an_input_too(tmp_path):
+    workflow = Workflow(tmp_path)
+    scan = "in/adr10000000000_00000_vs30l_8"
+    workflow.configure(clean={"atmosphere": "2007/1980", "volcano_scan": f"{scan}.lbl"})
+    told = workflow.snakemake("--dry-run", "results/basis.zarr").stdout
+    named = re.search(r"rule basis:\n +input: (.*)", told).group(1).split(", ")
+    assert named == ["results/cubes/toy.zarr", f"{scan}.img", f"{scan}.lbl"], "else the next run would do it anew"
+
+
 def test_a_report_key_reruns_only_the_report(done):
     assert done.rules_to_run(report={"title": "Another page"}) == {"report", "all"}
 

@@ -63,10 +63,11 @@ class QuickLook:
             for start in range(0, n_lines, source.chunk_lines)
         ]
         figure = Figure(figsize=(9.6, 6.4), layout="constrained")
-        axes = figure.subplots(2, 2)
+        axes = figure.subplots(2, 2, width_ratios=(2, 3))
         for row, (name, found) in enumerate((("before", before), ("after", self.after))):
             self._draw(axes[row], name, found)
-        figure.suptitle(f"{source.name}: cleaning", fontsize=11)
+        done = ", ".join(self.scene.corrections.names) or "none"
+        figure.suptitle(f"{source.name}, corrections: {done}", fontsize=11)
         with store.writing(path) as part:
             # No software version or date inside: same scene, same bytes.
             figure.savefig(part, format="png", dpi=100, metadata={"Software": None})

@@ -253,10 +253,12 @@ def _column_gains(scene: CleanedScene) -> NDArray[np.float32] | None:
 
     for _ in in_order(keep, scene._rows(1)):
         pass
-    parts = [range(n_bands)[start : start + 8] for start in range(0, n_bands, 8)]
-    found = in_order(lambda band: kernels.median_keys(keys, band[0], band[-1] + 1), parts)
-    ratio = np.concatenate(list(found))[:, :n_columns]
-    return np.ascontiguousarray(stripes.column_gains(ratio.T).T.astype(np.float32))
+
+    def gains(band: range) -> NDArray[np.float32]:
+        ratio = kernels.median_keys(keys, band[0], band[-1] + 1)[:, :n_columns]
+        return stripes.column_gains(ratio.T).T.astype(np.float32)
+
+    return np.concatenate(list(in_order(gains, [range(n_bands)[at : at + 8] for at in range(0, n_bands, 8)])))
 
 
 def _keep_level(scene: CleanedScene, rows: slice, place: NDArray[np.int32], keys: NDArray[np.uint16]) -> None:

@@ -56,6 +56,20 @@ class Corrections:
     smoothing: Weights | None = None
     """Read bands to smooth bands that are given out."""
 
+    @property
+    def names(self) -> list[str]:
+        """What is done, in a word or two each."""
+        done = {
+            "cos i": self.divides_by_incidence,
+            "air": self.air is not None,
+            "spikes": self.spikes is not None,
+            "stripes": self.gain is not None,
+            "ratio to bland pixels": self.ratio is not None,
+            "smile": self.smile is not None,
+            "smoothing": self.smoothing is not None,
+        }
+        return [name for name, is_done in done.items() if is_done]
+
 
 def plan(source: Source, settings: Settings) -> Corrections:
     """The corrections of this scene, all but the gains of its detector columns."""

@@ -134,6 +134,11 @@ def trusted(sensor: str, wavelength: NDArray[np.float64]) -> NDArray[np.bool_]:
     return good
 
 
+def binned(binning: int) -> str:
+    """How many detector columns make one, in words."""
+    return "unbinned" if binning == 1 else f"{binning}× binned"
+
+
 def nominal_wavelength(sensor: str, row: NDArray[np.int64]) -> NDArray[np.float64]:
     """Wavelength (µm) of each detector row of L or S at the centre scene column, without any WA record.
 

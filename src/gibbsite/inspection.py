@@ -8,7 +8,7 @@ import numpy as np
 import pyproj
 from numpy.typing import NDArray
 
-from gibbsite import ingest, mars, survey
+from gibbsite import crism, ingest, mars, survey
 from gibbsite.ddr import LATITUDE, LONGITUDE
 from gibbsite.errors import InputError
 from gibbsite.product import Product, open_product
@@ -44,7 +44,7 @@ def inspect(given: Path, settings: Ingest) -> Inspection:
         return Inspection(product, None, None, 0, tuple(doubts))
     found = survey.take(product, settings.valid_range)
     good, n_valid = None, found.n_seen
-    if product.kind.has_spectra and product.wavelength is not None:
+    if product.kind.has_spectra and product.wavelength is not None and not found.is_empty:
         try:
             good = ingest.find_good_bands(product, settings)
             n_valid = ingest.count_valid(product, good, settings)
@@ -58,12 +58,12 @@ def inspect(given: Path, settings: Ingest) -> Inspection:
 def describe(found: Inspection) -> str:
     """The inspection as text."""
     product = found.product
-    lines, samples, bands = product.shape
+    size = [_counted(n, what) for n, what in zip(product.shape, ("line", "sample", "band"), strict=True)]
     rows = [
         ("what", product.kind.holds),
         ("product", _taken(product)),
         ("files", ", ".join(f"{path.name} ({_bytes(path)})" for path in product.files)),
-        ("size", f"{lines} lines × {samples} samples × {bands} bands, {product.stored}"),
+        ("size", f"{' × '.join(size)}, {product.stored}"),
         ("wavelengths", _wavelengths(product, found.good)),
         ("place", _place(product)),
         ("values", _values(found)),
@@ -98,8 +98,18 @@ def _taken(product: Product) -> str:
     binning = facts.get("PIXEL_AVERAGING_WIDTH")
     words = [product.name + start]
     words += [f"Ls {season:.1f}°"] if isinstance(season, int | float) else []
-    words += [f"{binning}× binned"] if isinstance(binning, int) else []
+    binned = crism.binned(binning) if isinstance(binning, int) else ""
+    words += [binned] if binned not in product.kind.holds else []
     return ", ".join(words)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _numbered(what: str, numbers: NDArray[np.integer]) -> str:
+    """band 3, or bands 0-2, 7."""
+    return f"{what} {spans(numbers)}" if len(numbers) == 1 else f"{what}s {spans(numbers)}"
 
 
 def _wavelengths(product: Product, good: NDArray[np.bool_] | None) -> str:
@@ -121,6 +131,7 @@ def _place(product: Product) -> str:
     crs, (a, _, c, _, e, f) = pyproj.CRS.from_wkt(grid.crs), grid.transform
     assert crs.ellipsoid is not None
     text = f"{crs.name}, radius {crs.ellipsoid.semi_major_metre / 1e3:.3f} km, pixels {abs(a):g} × {abs(e):g}"
+    text += {"metre": " m", "degree": "°"}.get(crs.axis_info[0].unit_name, "")
     try:
         x, y = np.array([c, c + a * grid.width]), np.array([f, f + e * grid.height])
         longitude, latitude = mars.to_planetocentric(x, y, mars.coordinate_system(crs, "the map"))
@@ -162,22 +173,22 @@ def _oddities(product: Product, found: Survey, good: NDArray[np.bool_] | None) -
         return ["every pixel is fill: there is nothing in this image"]
     empty = np.flatnonzero(found.n_measured == 0)
     if empty.size:
-        told.append(f"fill only in bands {spans(empty)}")
+        told.append(f"fill only in {_numbered('band', empty)}")
     if product.shape[0] > 1:
-        for what, places in (("samples", found.empty_samples), ("lines", found.empty_lines)):
-            told += [f"fill only in {what} {spans(places)}"] if places.size else []
+        for what, places in (("sample", found.empty_samples), ("line", found.empty_lines)):
+            told += [f"fill only in {_numbered(what, places)}"] if places.size else []
     if product.kind.has_spectra:
         garbage = np.flatnonzero(found.n_outside > 0.05 * np.maximum(found.n_measured, 1))
         if 0 < garbage.size < product.shape[2] / 2:
             low, high = np.nanmin(found.lowest[garbage]), np.nanmax(found.highest[garbage])
-            told.append(f"garbage in bands {spans(garbage)}: values from {low:.4g} to {high:.4g}")
+            told.append(f"garbage in {_numbered('band', garbage)}: values from {low:.4g} to {high:.4g}")
         n_wild = int(found.n_outside.sum() - found.n_outside[garbage].sum())
-        told += [f"{n_wild} values elsewhere are out of ingest.valid_range"] if n_wild else []
+        told += [f"{_counted(n_wild, 'value')} elsewhere out of ingest.valid_range"] if n_wild else []
     bands = product.wavelength
     if bands is not None and np.unique(bands).size < bands.size:
         told.append("two bands have the same wavelength")
     listed = np.flatnonzero(~product.listed_good)
-    told += [f"listed as bad: bands {spans(listed)}"] if listed.size and good is not None else []
+    told += [f"listed as bad: {_numbered('band', listed)}"] if listed.size and good is not None else []
     return told
 
 

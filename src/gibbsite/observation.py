@@ -37,19 +37,21 @@ def open_observation(cube: Path, geometry: Path | None, wavelengths: Path | None
 
 
 def _with_record(product: Product, name: crism.ProductName, given: Path | None) -> Product:
-    """A TRR3 cube with the wavelengths of its WA record: the `given` one, or that beside it."""
+    """A TRR3 cube with its columns, and with the wavelengths of the WA record `given` in place of its own."""
     if name.sensor not in ("L", "S"):
         raise InputError(f"{product.path}: found sensor {name.sensor} in {product.name}, expected L or S for a TRR3")
+    lines, samples, _ = product.shape
+    product = replace(product, column=np.broadcast_to(np.arange(samples, dtype=np.int16), (lines, samples)))
+    if given is None:
+        return product
     assert product.label is not None
     assert product.image is not None
     found = wavelength.of_trr3(product.label, product.image, name.sensor, given)
-    lines, samples, _ = product.shape
     return replace(
         product,
         wavelength=found.values,
         wavelength_source=found.source,
         listed_good=crism.trusted(name.sensor, found.values),
-        column=np.broadcast_to(np.arange(samples, dtype=np.int16), (lines, samples)),
         column_wavelength=found.by_column,
         files=(product.image.path, product.label.path, *found.files),
     )

@@ -1,4 +1,7 @@
-"""Templates of pages, read one way: what they are given is escaped, and what they miss is an error."""
+"""What pages are made of: templates, to which all is escaped and nothing may be missing, and pictures."""
+
+import base64
+from pathlib import Path
 
 import jinja2
 
@@ -12,3 +15,8 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def picture(path: Path) -> str:
+    """The PNG file at `path` as an address that holds it whole."""
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")

@@ -133,6 +133,7 @@ def _from_label(path: Path, label: pds.Label, doubts: list[str] | None) -> Produ
         remarks=() if file is None else file.remarks,
         label=label,
         image=file,
+        column_wavelength=None if bands is None else bands.by_column,
     )
 
 

@@ -68,7 +68,8 @@ def kind_of(name: str) -> Kind:
         return _targeted(targeted)
     if calibration is not None:
         holds = _CALIBRATION.get(calibration.kind, f"calibration of type {calibration.kind}")
-        words = f"CRISM {calibration.kind} record: {holds}, sensor {calibration.sensor}, {calibration.binning}× binned"
+        binned = crism.binned(calibration.binning)
+        words = f"CRISM {calibration.kind} record: {holds}, sensor {calibration.sensor}, {binned}"
         purpose = _PURPOSE.get(calibration.kind, "gibbsite does not need it")
         rows_of = "record" if calibration.kind in ("VS", "AT") else ""
         return Kind(words, "", calibration.sensor, is_crism=True, rows_of=rows_of, purpose=purpose)

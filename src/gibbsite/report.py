@@ -37,6 +37,9 @@ SPECTRA_PIXELS = 400_000
 PACKAGES = ("gibbsite", "numpy", "scipy", "numba", "dask", "xarray", "zarr", "rasterio", "snakemake", "bokeh")
 """Whose versions the page states."""
 
+QUICK_LOOKS = 6
+"""Scenes that the page shows before and after cleaning at most: each is some 300 kB."""
+
 NAMED = 8
 """Discovered classes that the first sentence names at most."""
 
@@ -55,6 +58,8 @@ class Scene:
     """As in the cube."""
     files: Sequence[Mapping[str, Any]] = ()
     """Use (cube, labels or truth), name, sha256 and bytes of all that was read."""
+    quick_look: str = ""
+    """The picture before and after cleaning, as an address that holds it; empty when it is not shown."""
 
     @property
     def n_mapped(self) -> int:

@@ -67,10 +67,15 @@ def _corner(label: pds.Label, parallel: float, meridian: float) -> tuple[float, 
     west, east = (_number(part, f"{side}MOST_LONGITUDE", path) for side in ("WESTERN", "EASTERN"))
     north, south = _number(part, "MAXIMUM_LATITUDE", path), _number(part, "MINIMUM_LATITUDE", path)
     west, east = (meridian + (side - meridian + 180) % 360 - 180 for side in (west, east))
+    if not west <= meridian <= east:
+        raise InputError(
+            f"{path}: longitudes {west % 360:g} to {east % 360:g} do not lie about their centre {meridian:g}; the "
+            "label contradicts itself, so its place is not known"
+        )
     resolution = _number(part, "MAP_RESOLUTION", path)
     lines, samples, _ = pds.image_shape(label)
     wide, high = (east - west) * resolution * np.cos(np.radians(parallel)), (north - south) * resolution
-    if not west <= meridian <= east or abs(wide - samples) > _MOST_OFF or abs(high - lines) > _MOST_OFF:
+    if abs(wide - samples) > _MOST_OFF or abs(high - lines) > _MOST_OFF:
         raise InputError(
             f"{path}: latitudes {south:g} to {north:g} and longitudes {west:g} to {east:g} about {meridian:g} at "
             f"{resolution:g} pixels per degree make {high:.0f} lines × {wide:.0f} samples, the image has {lines} × "

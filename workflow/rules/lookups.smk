@@ -35,11 +35,13 @@ def truth_files(wildcards):
 def air_record():
     """Label and image of the volcano scan: another one reruns all that was cleaned with it."""
     given = config["clean"]["atmosphere"] and config["clean"]["volcano_scan"]
-    folder = Path(given).parent if given else None
-    if folder is None or not folder.is_dir():
+    if not given:
         return []
-    stem = Path(given).stem.lower()
-    return sorted(str(path) for path in folder.iterdir() if path.stem.lower() == stem)
+    folder, stem = Path(given).parent, Path(given).stem.lower()
+    there = folder.iterdir() if folder.is_dir() else []
+    found = sorted(str(path) for path in there if path.stem.lower() == stem)
+    # What `simulate` has yet to write: the same inputs now as in the next run, which would else do all anew.
+    return found or [str(Path(given).with_suffix(kind)) for kind in (".img", ".lbl")]
 
 
 def scenes_mb(wildcards):

@@ -34,6 +34,7 @@ rule report:
         chains=expand(f"{RESULTS}/chains/{{chain}}.zarr", chain=CHAINS),
         cubes=each_scene("cubes/{scene}.zarr"),
         labels=each_scene("labels/{scene}.zarr"),
+        quick_looks=each_scene("quicklooks/{scene}.png"),
         maps=each_scene("maps/{scene}_class.tif"),
         probabilities=each_scene("maps/{scene}_probability.tif"),
         spectra=f"{RESULTS}/spectra/spectra.csv",
@@ -85,6 +86,6 @@ rule report:
         timings=expand(f"{RESULTS}/benchmarks/fit/{{chain}}_sweeps.tsv", chain=CHAINS),
     shell:
         "gibbsite report --model {input.model:q} --chains {input.chains:q} --cubes {input.cubes:q}"
-        " --labels {input.labels:q} --maps {input.maps:q} --spectra {input.spectra:q}"
+        " --labels {input.labels:q} --quick-looks {input.quick_looks:q} --maps {input.maps:q} --spectra {input.spectra:q}"
         " --interpretation {input.interpretation:q} {params.evaluation} --settings {params.settings:q}"
         " --figures {output.figures:q} --timings {params.timings:q} --out {output.page:q} 2> {log:q}"

@@ -32,7 +32,7 @@ def resampling(by_column: Floats, wanted: Floats) -> ColumnWeights:
     points = min(_POINTS, n_bands)
     below = [np.searchsorted(by_column[column], wanted) - points // 2 for column in known]
     first = np.clip(np.array(below, np.int64).reshape(len(known), len(wanted)), 0, n_bands - points)
-    node = by_column[known[:, None, None], first[:, :, None] + np.arange(points)]
+    node = [by_column[known[:, None], first + point] for point in range(points)]
     share = _lagrange(node, wanted)
     start = first.min(axis=0, initial=n_bands - points)
     width = int((first - start).max(initial=0)) + points
@@ -41,20 +41,21 @@ def resampling(by_column: Floats, wanted: Floats) -> ColumnWeights:
     weight[:, :, known] = 0.0
     band = np.arange(len(wanted))
     for point in range(points):
-        weight[band, first - start + point, known[:, None]] = share[:, :, point]
+        weight[band, first - start + point, known[:, None]] = share[point]
     return ColumnWeights(start, weight)
 
 
-def _lagrange(node: Floats, place: Floats) -> Floats:
-    """Weights (…, n, points) of the values at the nodes (…, n, points) in the polynomial through them, at `place` (n).
+def _lagrange(node: list[Floats], place: Floats) -> list[Floats]:
+    """For each of the nodes (…, n), the weight of the value there in the polynomial through all, at `place` (n).
 
     A place outside its nodes counts as the nearest of them: polynomials run away there.
     """
-    held = np.clip(place, node[..., 0], node[..., -1])
-    points = node.shape[-1]
-    weight = np.ones_like(node)
-    for point in range(points):
-        for other in range(points):
-            if other != point:
-                weight[..., point] *= (held - node[..., other]) / (node[..., point] - node[..., other])
-    return weight
+    held = np.clip(place, node[0], node[-1])
+    weights = []
+    for mine in node:
+        weight = np.ones_like(mine)
+        for other in node:
+            if other is not mine:
+                weight *= (held - other) / (mine - other)
+        weights.append(weight)
+    return weights

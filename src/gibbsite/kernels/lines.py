@@ -10,7 +10,7 @@ from numba import njit
 
 from gibbsite.kernels.products import score_class
 from gibbsite.kernels.strips import count_missing, load_from, mask_beyond
-from gibbsite.kernels.vectors import LANES, add_product, aligned, hold, load, spread, store
+from gibbsite.kernels.vectors import LANES, add_product, aligned_lines, hold, load, spread, store
 
 _NAN = np.float32(np.nan)
 
@@ -40,7 +40,9 @@ def take_stored(stored, band, bounds, light, start):
     bounds[2], the fill value."""
     n_lines, n_stored, n_samples = stored.shape
     n_bands, n = len(band), min(LANES, n_samples - start)
-    lines = np.full((n_lines, n_bands, LANES), _NAN) if n < LANES else np.empty((n_lines, n_bands, LANES), np.float32)
+    lines = aligned_lines(n_lines, n_bands)
+    if n < LANES:
+        lines[:] = _NAN
     missing = np.zeros((n_lines, LANES), np.float32)
     target = lines.reshape(n_lines * n_bands, LANES)
     for y in range(n_lines):
@@ -214,7 +216,7 @@ def combine_bands_of_strip(lines, start, weight):
     """As `combine_bands`, with weight (n_out, width, LANES) by sample."""
     n_lines, n_bands, _ = lines.shape
     n_out, width, _ = weight.shape
-    combined = np.empty((n_lines, n_out, LANES), np.float32)
+    combined = aligned_lines(n_lines, n_out)
     source, target = lines.reshape(n_lines * n_bands, LANES), combined.reshape(n_lines * n_out, LANES)
     share = weight.reshape(n_out * width, LANES)
     for y in range(n_lines):
@@ -238,7 +240,7 @@ def project_lines(lines, table, axes, within):
     feature = np.empty((n_lines, n_features, LANES), np.float32)
     rest = np.empty((n_lines, LANES), np.float64)
     source = lines.reshape(n_lines * n_bands, LANES)
-    z = aligned(4 * n_bands * LANES).view(np.float32).reshape(n_bands, LANES)
+    z = aligned_lines(1, n_bands)[0]
     offset, nothing = np.zeros(n_features, np.float32), np.zeros((1, LANES), np.float32)
     square, best = np.empty((1, LANES), np.float32), np.empty((1, LANES), np.float32)
     for y in range(n_lines):

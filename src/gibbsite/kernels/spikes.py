@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from gibbsite.kernels.medians import band_residuals
-from gibbsite.kernels.vectors import any_beyond, larger_size, load, spread
+from gibbsite.kernels.vectors import aligned_lines, any_beyond, larger_size, load, spread
 
 _TO_SIGMA, _TO_SIGMA_OF_3 = np.float32(1.2533141), np.float32(1.7724539)
 """Mean absolute residual of normal noise -> its standard deviation: √(π/2) from a wide median, √π from that of three
@@ -32,7 +32,7 @@ def despike_spectra(lines, windows, n_sigma, first, last, replaced):
     if len(windows) == 0:
         return
     to_sigma = _TO_SIGMA_OF_3 if windows[0] == 3 else _TO_SIGMA
-    residual = np.zeros((3, len(windows), n_bands, n_samples), np.float32)
+    residual = aligned_lines(3 * len(windows), n_bands).reshape(3, len(windows), n_bands, n_samples)
     sigma = np.empty(n_samples, np.float32)
     start = max(first - 1, 0)
     for y in range(start, last + 1):
@@ -57,7 +57,7 @@ def despike_columns(lines, n_sigma, first, last, replaced):
     Lines at the end of the block, and samples without a neighbour above or below, are left as they are.
     """
     n_bands, n_samples = lines.shape[1:]
-    residual, nothing = np.empty((1, n_bands, n_samples), np.float32), np.zeros((1, n_bands, n_samples), np.float32)
+    residual, nothing = aligned_lines(1, n_bands), np.zeros((1, n_bands, n_samples), np.float32)
     sigma = np.empty(n_samples, np.float32)
     above = lines[max(first, 1) - 1].copy()
     for y in range(max(first, 1), min(last, len(lines) - 1)):

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from gibbsite.kernels.strips import SOME_KEYS, count_up_to, next_lane, store_keys
-from gibbsite.kernels.vectors import LANES, hold, load, spread
+from gibbsite.kernels.vectors import LANES, aligned, hold, load, spread
 
 LOWEST, STEP = 0.5, 1.5 / 65000
 """Key k stands for the ratio LOWEST + k · STEP, from just above 1/2 to 2; the step is a twentieth of the best median's
@@ -73,7 +73,7 @@ def median_keys(keys, first, last):
     """
     n_places, _, n_columns = keys.shape
     medians = np.empty((last - first, n_columns), np.float64)
-    mine = np.empty((n_places, n_columns), np.uint16)
+    mine = aligned(2 * n_places * n_columns).view(np.uint16).reshape(n_places, n_columns)
     for b in range(first, last):
         for p in range(n_places):
             for c in range(n_columns):

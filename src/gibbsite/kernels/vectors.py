@@ -56,6 +56,12 @@ def aligned(n_bytes):
     return memory[skip : skip + n_bytes]
 
 
+@njit(inline="always")
+def aligned_lines(n_lines, n_bands):
+    """Uninitialised lines (line, band, LANES) float32 in such memory."""
+    return aligned(4 * n_lines * n_bands * LANES).view(np.float32).reshape(n_lines, n_bands, LANES)
+
+
 @intrinsic
 def stay_apart(_typing):
     """Keep the function that calls this out of its callers, whose many arrays would take the registers it needs."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite import figures, interpretation, mapped_scenes, page_pixels, raster, report, store, timings
+from gibbsite import figures, interpretation, mapped_scenes, page_pixels, pages, raster, report, store, timings
 from gibbsite.errors import InputError
 from gibbsite.interactive import TRACED, Trace
 from gibbsite.pixel_spectra import Coder
@@ -46,6 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LABELS.zarr",
         help="labels of the same scenes, whose files the page names; left out: none",
     )
+    parser.add_argument(
+        "--quick-looks",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="S.png",
+        help="pictures of the same scenes before and after cleaning, made by `features`; left out: none",
+    )
     parser.add_argument("--spectra", type=Path, required=True, help="spectra.csv of the spectra step")
     parser.add_argument("--interpretation", type=Path, help="interpretation.json of the interpret step; left out: none")
     parser.add_argument("--evaluation", type=Path, help="scores of the evaluate step, when there are some")
@@ -77,6 +85,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     coder, composite, scenes = _read_pixels(args.cubes, scenes, spectra.wavelength, settings.report.composite)
     files = _files_of_scenes(args.labels, evaluation)
     scenes = [replace(scene, files=(*scene.files, *files.get(scene.view.name, ()))) for scene in scenes]
+    scenes = _with_quick_looks(scenes, args.quick_looks)
     chains = [store.read(path, "chain") for path in args.chains]
     facts = report.Facts(
         title=settings.report.title,
@@ -161,6 +170,18 @@ def _files_of_scenes(labels: Sequence[Path], evaluation: Mapping[str, Any] | Non
             named = [{"use": use} | file for file in source.get("files", ())]
             found.setdefault(source["scene"], []).extend(named)
     return found
+
+
+def _with_quick_looks(scenes: Sequence[report.Scene], paths: Sequence[Path]) -> list[report.Scene]:
+    """The scenes, the first of them with their pictures before and after cleaning."""
+    if paths and len(paths) != len(scenes):
+        raise InputError(f"found {len(paths)} quick looks for {len(scenes)} scenes; give one per scene")
+    try:
+        looks = [pages.picture(path) for path in paths[: report.QUICK_LOOKS]]
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot read ({error.strerror}); run the features step") from None
+    first = [replace(scene, quick_look=look) for scene, look in zip(scenes, looks, strict=False)]
+    return [*first, *scenes[len(first) :]]
 
 
 def _trace(chain: Any) -> Trace:
