@@ -76,7 +76,8 @@ def arguments(results: Results, out: Path, tables: list[Path]) -> argparse.Names
     return argparse.Namespace(
         model=results.model, chains=results.chains, cubes=[results.cube("frt0000aaaa")],
         maps=[results.layer("frt0000aaaa", "class")], labels=[], spectra=results.folder / "spectra.csv",
-        interpretation=None, evaluation=None, figures=None, timings=tables, out=out / "report.html",
+        interpretation=None, evaluation=None, figures=None, timings=tables, quick_looks=[],
+        out=out / "report.html",
     )  # fmt: skip
 
 
