@@ -1,6 +1,5 @@
 """The page of the experiments: tables and figures, everything inside one file."""
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ def render(sections: Sequence[Section], left_out: Sequence[str], folder: Path) -
     """The page, its figures read from the folder."""
     environment = pages.environment()
     environment.filters["cell"] = cell
-    environment.filters["picture"] = lambda name: _picture(folder / f"{name}.png")
+    environment.filters["picture"] = lambda name: pages.picture(folder / f"{name}.png")
     css, _, _ = environment.loader.get_source(environment, "report.css")  # type: ignore[union-attr]
     page = environment.get_template("experiments.html.j2")
     return page.render(sections=sections, left_out=left_out, css=Markup(css))
@@ -41,7 +40,3 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.3f}".replace("0.", ".", 1)
     return str(value)
-
-
-def _picture(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
