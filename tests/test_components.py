@@ -5,10 +5,13 @@ wide it is comes from the covariance of its pixels, without any sum over compone
 Kolmogorov's test; the smallest p-value may raise one false alarm in a thousand runs, were seeds drawn anew.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import beta, chi2, kstest
 
+from gibbsite import kernels
 from gibbsite.components import Components, draw_components
 from gibbsite.niw import Prior
 from handmade_chains import STEP, prior, rules, state_of, tile
@@ -69,3 +72,22 @@ def test_a_draw_follows_the_laws_of_its_parts(n_features: int, spread: float) ->
     worst = min(found, key=lambda name: found[name])
     print(f"worst of {len(found)} laws: {worst}, p = {found[worst]:.4f}")
     assert found[worst] > 1e-3 / len(found), worst
+
+
+def test_a_class_lies_where_all_its_pixels_say_whatever_the_prior_mean() -> None:
+    generator = np.random.default_rng(4)
+    x, root = generator.normal(size=(10, 3)), generator.normal(size=(3, 3))
+    given = replace(prior(3), mean=np.array([2.0, -1.0, 0.5]), scale=np.eye(3) + root @ root.T)
+    n = np.bincount(LABEL).astype(np.float64)
+    mean = np.array([x[c == LABEL].mean(0) for c in range(4)])
+    scatter = np.array([n[c] * np.cov(x[c == LABEL].T, bias=True) if n[c] > 1 else np.zeros((3, 3)) for c in range(4)])
+    centre, component = np.zeros((2, 3)), np.zeros((4, 3))
+    about = (given.mean, given.scale, given.kappa0, given.spread)
+    bartlett = np.tile(np.eye(3), (2, 1, 1))
+    whiten = kernels.draw_classes(n, mean, scatter, CLASS_OF, about, bartlett, centre, component)
+    for k in range(2):
+        rows = np.flatnonzero(CLASS_OF[LABEL] == k)
+        middle, scale, _, _ = class_given(x[rows], LABEL[rows], given)
+        np.testing.assert_allclose(centre[k], middle, rtol=1e-10)
+        np.testing.assert_allclose(np.linalg.inv(whiten[k].T @ whiten[k]), scale, rtol=1e-9)
+        assert (whiten[k] == np.triu(whiten[k])).all()
