@@ -19,7 +19,7 @@ class Variant:
 
 VARIANTS = {
     "default": Variant("as it is"),
-    "outliers": Variant("a fifth of the labelled rows does not pin (outlier_fraction: 0.2)", {"outlier_fraction": 0.2}),
+    "outliers": Variant("a fifth of the labels does not pin (outlier_fraction: 0.2)", {"outlier_fraction": 0.2}),
     # The scan of a block cannot be switched off: it is where new components come from in the exact sweep.
     "few-births": Variant("one row per sweep may open a component (birth_block: 1)", {"birth_block": 1}),
     "no-splits": Variant("no splits and merges (split_every: 0)", {"split_every": 0}),
