@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import sweep
 from distributed import Client, LocalCluster
-from distributed.protocol import dumps, loads, to_serialize
 
 from gibbsite import cluster, plan, sampling, start
+from gibbsite.cluster.calls import pack, unpack
 from gibbsite.cluster.ownership import FANOUT, reporters, roots, tile_ranges
 from gibbsite.cluster.timing import Sum
 from gibbsite.sampling import Chain
@@ -219,23 +219,20 @@ def clocked(call: Callable[[], Any]) -> tuple[Any, float]:
     return found, time.thread_time() - begun
 
 
-def n_bytes(frames: list[Any]) -> int:
-    """Of a message on the wire."""
-    return sum(memoryview(frame).nbytes for frame in frames)
-
-
 def measure_costs(k: int, l: int, repeats: int) -> Costs:  # noqa: E741
     """Times of what a message takes, the best of some runs."""
     task, answer = payload(k, l)
-    down, up = (dumps({"args": [to_serialize(one)]}) for one in (task, answer))
+    # A task is packed once, and every message carries it as it is.
+    packed = pack(task)
+    down, up = pack((packed,)), pack(answer)
 
     def best(call: Callable[[], object]) -> float:
         return min(clocked(call)[1] for _ in range(repeats))
 
     return Costs(
-        k, l, *(n_bytes(frames) for frames in (down, up)),
-        best(lambda: dumps({"args": [to_serialize(task)]})), best(lambda: loads(down)),
-        best(lambda: dumps({"args": [to_serialize(answer)]})), best(lambda: loads(up)),
+        k, l, len(down), len(up),
+        best(lambda: pack((packed,))), best(lambda: unpack(unpack(down)[0])),
+        best(lambda: pack(answer)), best(lambda: unpack(up)),
         best(lambda: answer + answer),
     )  # fmt: skip
 
@@ -283,6 +280,7 @@ def simulated(costs: Costs, n_workers: int, hop: float, wire: float) -> tuple[fl
     here, and what travels takes `hop` and its bytes over `wire`.
     """
     task, answer = payload(costs.k, costs.l)
+    packed = pack(task)
     names = [f"{number}" for number in range(n_workers)]
     below = reporters(names)
     counted, n_messages = np.zeros(1, np.int64), 0
@@ -292,19 +290,19 @@ def simulated(costs: Costs, n_workers: int, hop: float, wire: float) -> tuple[fl
         nonlocal n_messages
         busy, arrived = 0.0, []
         for child in children:
-            frames, seconds = clocked(lambda: dumps({"args": [to_serialize(task)]}))
-            seconds += n_bytes(frames) / wire
+            message, seconds = clocked(lambda: pack((packed,)))
+            seconds += len(message) / wire
             now, busy = now + seconds, busy + seconds
             reached = now + hop / 2
-            _, seconds = clocked(lambda frames=frames: loads(frames))
+            _, seconds = clocked(lambda message=message: unpack(unpack(message)[0]))
             subtotal, ready, _ = run(below[child], answer, reached + seconds)
-            reply, seconds = clocked(lambda subtotal=subtotal: dumps({"answer": to_serialize(subtotal)}))
+            reply, seconds = clocked(lambda subtotal=subtotal: pack(subtotal))
             arrived.append((ready + seconds + hop / 2, reply))
             n_messages += 2
         total = own
         for ready, reply in sorted(arrived, key=lambda one: one[0]):
-            found, seconds = clocked(lambda reply=reply: loads(reply)["answer"])
-            seconds += n_bytes(reply) / wire
+            found, seconds = clocked(lambda reply=reply: unpack(reply))
+            seconds += len(reply) / wire
             if total is not None:
                 total, more = clocked(lambda total=total, found=found: total + found)
                 seconds += more
