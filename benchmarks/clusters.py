@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import sweep
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, protocol
 
 from gibbsite import cluster, plan, sampling, start
-from gibbsite.cluster.calls import pack, unpack
+from gibbsite.cluster.calls import OPERATION, pack, unpack
 from gibbsite.cluster.ownership import FANOUT, reporters, roots, tile_ranges
 from gibbsite.cluster.timing import Sum
 from gibbsite.sampling import Chain
@@ -219,19 +219,29 @@ def clocked(call: Callable[[], Any]) -> tuple[Any, float]:
     return found, time.thread_time() - begun
 
 
+def message(packed: bytes) -> list[Any]:
+    """A message of Dask's that carries a packed task, as frames: what a node does for each that reports to it."""
+    return protocol.dumps({"op": OPERATION, "function": "tally", "told": packed})
+
+
+def task_of(frames: list[Any]) -> Any:
+    """What arrives with a message."""
+    return unpack(protocol.loads(frames)["told"])
+
+
 def measure_costs(k: int, l: int, repeats: int) -> Costs:  # noqa: E741
     """Times of what a message takes, the best of some runs."""
     task, answer = payload(k, l)
     # A task is packed once, and every message carries it as it is.
     packed = pack(task)
-    down, up = pack((packed,)), pack(answer)
+    down, up = message(packed), pack(answer)
 
     def best(call: Callable[[], object]) -> float:
         return min(clocked(call)[1] for _ in range(repeats))
 
     return Costs(
-        k, l, len(down), len(up),
-        best(lambda: pack((packed,))), best(lambda: unpack(unpack(down)[0])),
+        k, l, sum(map(len, down)), len(up),
+        best(lambda: message(packed)), best(lambda: task_of(down)),
         best(lambda: pack(answer)), best(lambda: unpack(up)),
         best(lambda: answer + answer),
     )  # fmt: skip
@@ -290,11 +300,11 @@ def simulated(costs: Costs, n_workers: int, hop: float, wire: float) -> tuple[fl
         nonlocal n_messages
         busy, arrived = 0.0, []
         for child in children:
-            message, seconds = clocked(lambda: pack((packed,)))
-            seconds += len(message) / wire
+            frames, seconds = clocked(lambda: message(packed))
+            seconds += sum(map(len, frames)) / wire
             now, busy = now + seconds, busy + seconds
             reached = now + hop / 2
-            _, seconds = clocked(lambda message=message: unpack(unpack(message)[0]))
+            _, seconds = clocked(lambda frames=frames: task_of(frames))
             subtotal, ready, _ = run(below[child], answer, reached + seconds)
             reply, seconds = clocked(lambda subtotal=subtotal: pack(subtotal))
             arrived.append((ready + seconds + hop / 2, reply))

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from dask_clusters import N_PIXELS, FileReader, Processes, at, count_pixels, dask_processes
-from gibbsite.cluster import calls, connect
+from gibbsite.cluster import connect
 from gibbsite.errors import GibbsiteError, InputError
 from gibbsite.settings import Cluster
 
@@ -107,33 +107,6 @@ def test_all_workers_lost_is_told_after_the_time_to_wait(tmp_path: Path) -> None
         with pytest.raises(GibbsiteError, match=r"0 of 1 worker\(s\) there after 30 s"):
             run_chain(at(dask.address, start_seconds=30.0), watch=watch)
     assert sweeps == [0, 1]
-
-
-@pytest.mark.cluster
-def test_workers_of_a_killed_client_let_its_tiles_go_when_their_lease_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    import asyncio
-
-    from dask_clusters import Reader
-    from gibbsite.cluster import resident
-
-    class Worker:
-        address = "tcp://a:1"
-
-    async def hold() -> int:
-        monkeypatch.setattr(resident, "LEASE_SECONDS", 0.2)
-        worker = Worker()
-        one = resident.residents(worker).setdefault("token", resident.Resident(worker, "token"))
-        await one.hold(Reader(), resident.Share(1, ((0, 9),), (), 1, 1.0))
-        assert (await one.tally(1, calls.pack(_Nothing()))).n_pixels == 9
-        await asyncio.sleep(0.5)
-        return len(resident.residents(worker))
-
-    assert asyncio.run(hold()) == 0
-
-
-class _Nothing:
-    def answer(self, _tile: object) -> int:
-        return 0
 
 
 def test_a_host_without_slurm_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import functools
 import operator
 import os
+import pickle
 import platform
 import subprocess
 import sys
@@ -47,6 +48,14 @@ def equal(a: tiles.Answer, b: tiles.Answer) -> bool:
         (a.label, b.label),
     ]
     return all(np.array_equal(x, y) for x, y in pairs)
+
+
+def test_a_pass_and_its_answer_are_the_same_after_a_journey(scene: tuple[Tile, Pass]) -> None:
+    pixels, task = scene
+    expected = tiles.tally(pixels, task)
+    arrived = pickle.loads(pickle.dumps(task))
+    assert equal(tiles.tally(pixels, arrived), expected)
+    assert equal(pickle.loads(pickle.dumps(expected)), expected)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 255, 256, 257, 1000])

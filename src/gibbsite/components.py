@@ -42,6 +42,10 @@ class Components:
         """(n_classes,) log |U_k|."""
         return np.log(np.diagonal(self.whiten, axis1=1, axis2=2)).sum(1)
 
+    def __getstate__(self) -> dict[str, object]:
+        """What travels to the tiles: only what they ask for, and made here, so that all of them have the same bits."""
+        return {"class_of": self.class_of, "_lanes": self._lanes}
+
     def lanes(self) -> tuple[np.ndarray, ...]:
         """The arrays the kernels take: class_start, and in float32 whiten, shift, offset, direction.
 

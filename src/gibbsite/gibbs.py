@@ -81,8 +81,11 @@ def plan_pass(state: State, rules: Rules) -> Pass:
     """This sweep's draw of the explicit components, and what the tiles must know and answer."""
     number = state.sweep
     generator = streams.generator(rules.seed, number, Purpose.COMPONENTS)
+    components = draw_components(state, rules, generator, state.is_explicit)
+    # Made once and here, not by every thread that comes upon them first.
+    components.lanes()
     return Pass(
-        components=draw_components(state, rules, generator, state.is_explicit),
+        components=components,
         key=streams.pixel_key(rules.seed, number, Purpose.INDICATORS),
         step=rules.step,
         skip=moves.choose_block(number, rules),

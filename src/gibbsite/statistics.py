@@ -4,8 +4,9 @@ Features are fixed point, so sums of them and of their products are integers: ex
 tile size and any number of workers. They become float64 once, in `moments`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,12 @@ class Statistics:
     def __len__(self) -> int:
         return len(self.n)
 
+    def __reduce__(self) -> tuple[Callable[..., "Statistics"], tuple[Integers, ...]]:
+        """As it travels: Σxxᵀ is symmetric, so its upper triangle is enough."""
+        n_components, n_features = self.total.shape
+        upper, _ = _triangle(n_features)
+        return _arrived, (self.n, self.total, self.outer.reshape(n_components, -1)[:, upper], self.n_pinning)
+
     @cached_property
     def moments_in_steps(self) -> tuple[Floats, Floats]:
         """Mean and scatter in steps and steps²; kept, because several parts of a sweep ask for them."""
@@ -51,6 +58,21 @@ class Statistics:
         # One pixel has no scatter; rounding of the difference above must not give it one.
         scatter[self.n < 2] = 0.0
         return mean, scatter
+
+
+def _arrived(n: Integers, total: Integers, triangle: Integers, n_pinning: Integers) -> Statistics:
+    n_components, n_features = total.shape
+    _, place = _triangle(n_features)
+    return Statistics(n, total, triangle[:, place].reshape(n_components, n_features, n_features), n_pinning)
+
+
+@cache
+def _triangle(n_features: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where the upper triangle stands in a flat square matrix, and where each value of that stands in the triangle."""
+    row, column = np.triu_indices(n_features)
+    place = np.empty((n_features, n_features), np.intp)
+    place[row, column] = place[column, row] = np.arange(len(row))
+    return row * n_features + column, place.ravel()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ stopped or cut off. So a pass may take any time, and silence may not.
 """
 
 import asyncio
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,13 @@ class Lost(Exception):
 
 def pack(value: Any) -> bytes:
     """As it travels. Plain bytes: Dask would look into lists and arrays, and pack a task anew for every worker."""
+    try:
+        packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        if b"__main__" not in packed:
+            return packed
+    except (pickle.PicklingError, AttributeError, TypeError):
+        pass
+    # What a script defines is not found by its name elsewhere: Dask sends the code, at three times the cost.
     from distributed.protocol.pickle import dumps
 
     return bytes(dumps(value))
@@ -35,18 +43,22 @@ def pack(value: Any) -> bytes:
 
 def unpack(packed: bytes) -> Any:
     """What was packed."""
-    from distributed.protocol.pickle import loads
-
-    return loads(packed)
+    return pickle.loads(packed)
 
 
-async def ask(connect: Connect, address: str, silence: float, function: str, *args: Any) -> Any:
+async def ask(connect: Connect, address: str, silence: float, function: str, token: str, told: bytes) -> Any:
     """What the resident of a worker answers; Lost when it is silent for so many seconds."""
-    reply = await watched(connect, address, silence, OPERATION, function=function, args=pack(args))
+    reply = await watched(connect, address, silence, OPERATION, function=function, token=token, told=told)
     answer = unpack(reply["answer"])
     if isinstance(answer, Exception):
         raise answer
     return answer
+
+
+async def sent() -> None:
+    """What was begun to be asked is written: a call starts in one turn of the loop, and writes in the next."""
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
 
 
 async def watched(connect: Connect, address: str, silence: float, operation: str, **message: Any) -> Any:

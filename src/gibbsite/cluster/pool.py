@@ -4,13 +4,14 @@ import asyncio
 import functools
 import logging
 import operator
+import threading
 import uuid
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from gibbsite.cluster import admission
-from gibbsite.cluster.calls import Connect, Lost, ask, pack, run
+from gibbsite.cluster.calls import Connect, Lost, ask, pack, run, sent
 from gibbsite.cluster.memory import Need
 from gibbsite.cluster.ownership import Range, Shares, deal, reporters, roots
 from gibbsite.cluster.resident import ReadTile, Share, move_in
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 MAX_LOSSES = 20
 """Workers lost in a row, without one answered pass, before the run gives up."""
+
+SENDING_SECONDS = 0.1
+"""In which a task is with the workers, unless tiles must be dealt out first: then the client does not wait for it."""
 
 WATCH_SECONDS = 1.0
 """From one look at who is there to the next."""
@@ -67,8 +71,11 @@ class Pool:
 
     def tally(self, task: Task, meanwhile: Meanwhile = nothing) -> Sum:
         """The answers of all tiles, added up; while workers are at it, this thread does something else."""
-        asked = asyncio.run_coroutine_threadsafe(self._tally(pack(task)), self._client.loop.asyncio_loop)
+        is_sent = threading.Event()
+        asked = asyncio.run_coroutine_threadsafe(self._tally(task, is_sent), self._client.loop.asyncio_loop)
         try:
+            # First everybody has the task: this thread would take the interpreter, and a core, from those who send it.
+            is_sent.wait(SENDING_SECONDS)
             meanwhile()
             return asked.result()
         finally:
@@ -89,15 +96,15 @@ class Pool:
         for task in (self._watching, *self._arriving.values()):
             task.cancel()
         # Workers of an existing cluster live on, and should not keep our tiles; a second is enough for them to hear it.
-        calls = [self._ask(one, "leave") for one in self._shares]
+        calls = [self._ask(one, "leave", b"") for one in self._shares]
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 1.0)
 
-    async def _tally(self, task: bytes) -> Sum:
+    async def _tally(self, task: Task, is_sent: threading.Event) -> Sum:
         for _ in range(MAX_LOSSES):
             try:
                 await self._deal_if_needed()
-                return await self._while_all_are_there(self._ask_roots(task))
+                return await self._while_all_are_there(self._ask_roots(task, is_sent))
             except Lost as lost:
                 log.warning("worker %s was lost (%s); its tiles move to the others", lost.address, lost.why)
                 self._lost.add(lost.address)
@@ -106,9 +113,15 @@ class Pool:
             f"workers were lost {MAX_LOSSES} times in a row; give them more memory or smaller tiles, and see their logs"
         )
 
-    async def _ask_roots(self, task: bytes) -> Sum:
-        asked = [self._ask(one, "tally", self._n_deals, task) for one in roots(list(self._shares))]
-        found = functools.reduce(operator.add, await asyncio.gather(*asked))
+    async def _ask_roots(self, task: Task, is_sent: threading.Event) -> Sum:
+        told = pack((self._n_deals, task))
+        asked = asyncio.gather(*(self._ask(one, "tally", told) for one in roots(list(self._shares))))
+        try:
+            await sent()
+            is_sent.set()
+            found = functools.reduce(operator.add, await asked)
+        finally:
+            asked.cancel()
         if found.n_pixels != self._n_pixels:
             raise GibbsiteError(f"{found.n_pixels} pixels answered, expected {self._n_pixels}: a fault of gibbsite")
         return found
@@ -184,7 +197,7 @@ class Pool:
         try:
             assert self._connect is not None, "the worker could be spoken to"
             patience = self._settings.start_seconds
-            await ask(self._connect, one, patience, "prepare", self._token, self._read.__module__)
+            await ask(self._connect, one, patience, "prepare", self._token, pack(self._read.__module__))
         finally:
             compiled.set()
 
@@ -231,7 +244,7 @@ class Pool:
         self._is_dealt = False
         # More workers than tiles: those without any stand by for a death.
         self._shares = shares
-        await asyncio.gather(*(self._ask(one, "hold", self._read, share) for one, share in told.items()))
+        await asyncio.gather(*(self._ask(one, "hold", pack((self._read, share))) for one, share in told.items()))
         self._is_dealt = True
         log.info("%d tile(s) on %d worker(s)", len(self._ranges), len(members))
 
@@ -242,6 +255,6 @@ class Pool:
             n_held = sum(stop - start for start, stop in share.ranges)
             need.check(one, n_held, facts.get(one, {}).get("memory_limit") or 0)
 
-    async def _ask(self, worker: str, function: str, *args: Any) -> Any:
+    async def _ask(self, worker: str, function: str, told: bytes) -> Any:
         assert self._connect is not None, "nobody was let in yet"
-        return await ask(self._connect, worker, self._settings.timeout_seconds, function, self._token, *args)
+        return await ask(self._connect, worker, self._settings.timeout_seconds, function, self._token, told)

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import importlib
+import math
 import operator
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from gibbsite.cluster.calls import OPERATION, Lost, ask, pack, unpack
+from gibbsite.cluster.calls import OPERATION, Lost, ask, pack, sent, unpack
 from gibbsite.cluster.ownership import Range
 from gibbsite.cluster.timing import Sum
 from gibbsite.cluster.warming import processor, warm
@@ -21,6 +22,11 @@ ReadTile = Callable[[int, int], Tile]
 
 LEASE_SECONDS = 1800.0
 """Tiles that nobody asked for so long are let go: their client was killed, and the worker may outlive it."""
+
+
+BRIEF_SECONDS = 0.25
+"""A pass that will be this short, as the last one was, keeps the worker from answering: another thread would do it, but
+to hand it over and back takes a millisecond or two, and nobody misses a worker so soon."""
 
 
 class TileHolder:
@@ -92,14 +98,17 @@ class Resident:
         self._holder: TileHolder | None = None
         self._lease: asyncio.TimerHandle | None = None
         self._turn = asyncio.Lock()
+        self._seconds = math.inf
+        """That this worker's last pass over its tiles took; inf before the first."""
 
-    async def hold(self, read: ReadTile, share: Share) -> None:
+    async def hold(self, told: bytes) -> None:
         """Take over a share of the tiles."""
         self._renew()
+        read, share = unpack(told)
         async with self._turn:
             if share.deal <= self._newest:
                 return
-            self._share, self._newest = None, share.deal
+            self._share, self._newest, self._seconds = None, share.deal, math.inf
             self._holder = self._holder or TileHolder(share.n_threads)
             try:
                 await asyncio.to_thread(self._holder.hold, read, share.ranges)
@@ -110,19 +119,30 @@ class Resident:
                 ) from None
             self._share = share
 
-    async def tally(self, deal: int, task: bytes) -> Sum:
-        """The sum of this worker's tiles and of those that report to it; they are told as this one was."""
+    async def tally(self, told: bytes) -> Sum:
+        """The sum of this worker's tiles and of those that report to it; they are told what this one was told."""
         self._renew()
+        deal, task = unpack(told)
         share, holder = self._share, self._holder
         if share is None or holder is None or share.deal != deal:
             raise Lost(self._worker.address, "no longer holds its tiles")
-        asked = [ask(self._worker.rpc, one, share.silence, "tally", self._token, deal, task) for one in share.reporters]
-        sums = await asyncio.gather(asyncio.to_thread(lambda: holder.tally(unpack(task))), *asked)
-        return functools.reduce(operator.add, sums)
+        asked = [ask(self._worker.rpc, one, share.silence, "tally", self._token, told) for one in share.reporters]
+        theirs = asyncio.gather(*asked)
+        try:
+            if self._seconds > BRIEF_SECONDS:
+                own = await asyncio.to_thread(holder.tally, task)
+            else:
+                await sent()
+                own = holder.tally(task)
+            self._seconds = own.seconds
+            return functools.reduce(operator.add, await theirs, own)
+        finally:
+            theirs.cancel()
 
-    async def prepare(self, module: str) -> None:
+    async def prepare(self, told: bytes) -> None:
         """Import what reads tiles, and compile the kernels or read them from their cache; the worker stays awake."""
         self._renew()
+        module = unpack(told)
         try:
             await asyncio.to_thread(importlib.import_module, module)
         except ImportError as error:
@@ -149,14 +169,14 @@ def residents(worker: Any) -> dict[str, Resident]:
 def move_in(dask_worker: Any) -> str:
     """From now on this worker understands our messages; the kind of its processor."""
 
-    async def answer(function: str, args: bytes) -> dict[str, bytes]:
-        return {"answer": pack(await _answer(dask_worker, function, *unpack(args)))}
+    async def answer(function: str, token: str, told: bytes) -> dict[str, bytes]:
+        return {"answer": pack(await _answer(dask_worker, function, token, told))}
 
     dask_worker.handlers[OPERATION] = answer
     return processor()
 
 
-async def _answer(worker: Any, function: str, token: str, *args: Any) -> Any:
+async def _answer(worker: Any, function: str, token: str, told: bytes) -> Any:
     """What the resident says. Errors travel as values: Dask would tell of those that are raised."""
     homes = residents(worker)
     try:
@@ -165,6 +185,6 @@ async def _answer(worker: Any, function: str, token: str, *args: Any) -> Any:
                 homes[token].leave()
             return None
         resident = homes.setdefault(token, Resident(worker, token))
-        return await getattr(resident, function)(*args)
+        return await getattr(resident, function)(told)
     except Exception as error:
         return error
