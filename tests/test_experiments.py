@@ -1,11 +1,13 @@
 """The parts of the paper's experiments: protocol and scores, simulated tables, peers, plan, checksums."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from gibbsite.errors import InputError
-from gibbsite.experiments import catalogue, checksums, peers, plan, protocol, simulated, summary, trial
+from gibbsite.experiments import catalogue, checksums, data, peers, plan, protocol, simulated, summary, trial
 from gibbsite.experiments.ablations import VARIANTS
 from gibbsite.experiments.page import cell
 from gibbsite.experiments.plan import Trial
@@ -195,6 +197,39 @@ def test_gvhd_stands_for_its_twelve_samples():
     assert len(catalogue.each(["salinas", "gvhd"])) == 13
 
 
+def test_a_table_that_is_named_twice_is_tried_once(tmp_path):
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "gvhd.npz").touch()
+    asked = plan.trials(Experiments(data=str(tmp_path), discovery=["gvhd", "gvhd-1"], benchmarks=["gvhd-1", "gvhd"]))
+    assert len(asked) == len(set(asked))
+    assert sum(one.experiment == "discovery" for one in asked) == 12 * (3 + 8)
+
+
+def _saved(array) -> bytes:
+    """As np.save writes it."""
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\n"), "cannot read it"),
+        (lambda path: path.write_bytes(b""), "cannot read it"),
+        (lambda path: np.savez(path, X=np.zeros((3, 9))), "expected an .npz file with X, y"),
+        (lambda path: path.write_bytes(_saved(np.zeros(3))), "expected an .npz file with X, y"),
+    ],
+    ids=["pointer", "empty", "without y", "one array"],
+)
+def test_a_table_that_is_no_table_is_refused_in_one_line(tmp_path, spoil, told):
+    path = tmp_path / "tables" / "uci_segment.npz"
+    path.parent.mkdir()
+    spoil(path)
+    with pytest.raises(InputError, match=told):
+        data.load("segment", tmp_path)
+
+
 # ---------------------------------------------------------------------------------------------------- summaries
 
 
@@ -236,8 +271,29 @@ def test_discovery_counts_hidden_classes_with_an_f1_above_one_half():
     assert line["mean_f1_of_hidden"] == pytest.approx(0.505)
 
 
+def test_false_classes_of_the_search_for_rare_cells_count_however_small():
+    scores = scores_of(ai2gmm={"common": 1.0, "rare 1": 0.9, "rare 2": 0.1}).assign(n_classes=6, n_false=0)
+    (line,) = summary.cytometry(scores).to_dict("records")
+    assert (line["classes"], line["false_classes"], line["rows_lost"]) == (6, 4, 0.1)
+
+
+def test_times_of_the_papers_tables_stand_beside_the_papers():
+    seconds = pd.DataFrame({"experiment": "benchmarks", "table": ["flc1", "vowel"], "method": "i2gmm", "seconds": 3.0})
+    assert summary.timings({"benchmarks": seconds})["paper"].fillna(0).tolist() == [35 * 60, 0]
+
+
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.5, ".500"), (1.0, "1.000"), (None, ""), (float("nan"), ""), (63.0, "63"), (-0.05, "-.050")]
+    ("value", "text"),
+    [
+        (0.5, ".500"),
+        (1.0, "1.000"),
+        (None, ""),
+        (float("nan"), ""),
+        (63.0, "63"),
+        (-0.05, "-.050"),
+        (10.3, "10.300"),
+        (-20.5, "-20.500"),
+    ],
 )
 def test_numbers_of_the_page_read_as_in_a_paper(value, text):
     assert cell(value) == text

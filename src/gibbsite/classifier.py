@@ -78,7 +78,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     Features are standardised and held as fixed point within ±32 standard deviations; nothing is projected, so whiten
     or reduce them first if there are many. Parameters are those of the `fit` settings; `settings` takes further ones
     (kappa1, alpha, ...) as a mapping. The classes are those of the sweep with the highest joint in all chains, their
-    probabilities the mean over it and the last `averaged_sweeps` of every chain.
+    probabilities the mean over the best sweep and the last `averaged_sweeps` of each chain.
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by name

@@ -1,7 +1,8 @@
 # What the rules of the experiments look up in the settings.
 
 from gibbsite.experiments.plan import trials
-from gibbsite.settings import Experiments
+from gibbsite.experiments import catalogue
+from gibbsite.settings import Experiments, Fit
 
 EXPERIMENTS = config["experiments"]["folder"]
 TRIALS = trials(Experiments.model_validate(config["experiments"], strict=False))
@@ -12,6 +13,12 @@ def experiment_settings(*keys):
     return json.dumps(
         {"experiments": {key: config["experiments"][key] for key in keys}}
     )
+
+
+def files_of_table(wildcards):
+    """So that trials are done anew when their data have changed."""
+    folder = Path(config["experiments"]["data"])
+    return [str(path) for path in catalogue.files(wildcards.table, folder)]
 
 
 def trials_of(ending):

@@ -2,6 +2,8 @@
 
 
 rule trial:
+    input:
+        files_of_table,
     output:
         scores=f"{EXPERIMENTS}/trials/{{experiment}}/{{table}}/{{method}}/{{repeat}}.csv",
         # Apart: times differ from run to run.
@@ -22,6 +24,8 @@ rule trial:
         runtime=120,
     params:
         settings=experiment_settings("data", "chains", "sweeps", "cells"),
+        # Not passed on: a trial is done anew when the defaults it is run with have changed.
+        defaults=Fit().model_dump(),
         name=lambda wildcards: "/".join(
             (
                 wildcards.experiment,

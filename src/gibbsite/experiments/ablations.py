@@ -23,7 +23,7 @@ VARIANTS = {
     # The scan of a block cannot be switched off: it is where new components come from in the exact sweep.
     "few-births": Variant("one row per sweep may open a component (birth_block: 1)", {"birth_block": 1}),
     "no-splits": Variant("no splits and merges (split_every: 0)", {"split_every": 0}),
-    "best-sweep": Variant("the best sweep alone (averaged_sweeps: 0)", estimator={"averaged_sweeps": 0}),
+    "best-sweep": Variant("the best sweep of each chain alone (averaged_sweeps: 0)", estimator={"averaged_sweeps": 0}),
     "free-kappa1": Variant("kappa1 free (kappa1_at_least_kappa0: false)", {"kappa1_at_least_kappa0": False}),
     "bind": Variant("labelled rows keep to their class (labels: bind)", {"labels": "bind"}),
     "predictive": Variant("components choose by predictive (class_rule)", estimator={"class_rule": "predictive"}),

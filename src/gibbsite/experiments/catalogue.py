@@ -49,11 +49,16 @@ def title(name: str) -> str:
     return SOURCES[name].title if name in SOURCES else name.replace("-", " ")
 
 
-def is_at_hand(name: str, folder: Path) -> bool:
-    """Whether the file of a table is there; simulated ones always are."""
+def files(name: str, folder: Path) -> list[Path]:
+    """The files a table is read from; none for simulated ones."""
     if name == FCS:
-        return (folder / "cytometry" / "known.fcs").is_file()
-    return (folder / SOURCES[name].file).is_file() if name in SOURCES else True
+        return [folder / "cytometry" / file for file in ("known.fcs", "mixed.fcs", "mixed.csv")]
+    return [folder / SOURCES[name].file] if name in SOURCES else []
+
+
+def is_at_hand(name: str, folder: Path) -> bool:
+    """Whether a table can be had: its first file is there, or it is simulated."""
+    return all(path.is_file() for path in files(name, folder)[:1])
 
 
 def observed_numbers(name: str) -> tuple[int, ...]:

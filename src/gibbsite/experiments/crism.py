@@ -76,10 +76,10 @@ def table(mapped: Mapping[str, Mapped]) -> pd.DataFrame:
         lines.append(
             {
                 "model": model,
-                "held_out_f1": round(result.held_out["mean_f1"], 3),
+                "held_out_f1": _rounded(result.held_out["mean_f1"]),
                 "paper": published.CRISM[model],
                 "held_out_pixels": result.held_out["n_pixels"],
-                "scene_f1": round(result.truth["mean_f1"], 3),
+                "scene_f1": _rounded(result.truth["mean_f1"]),
                 "new_classes": result.n_new,
                 **{f"f1 {name}": value for name, value in planted.items()},
                 "artefact_is": own,
@@ -88,6 +88,11 @@ def table(mapped: Mapping[str, Mapped]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(lines)
+
+
+def _rounded(score: float | None) -> float | None:
+    """None where no pixel was scored, as when all labelled ones were for training."""
+    return None if score is None else round(score, 3)
 
 
 def _scores(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -57,19 +58,29 @@ def _csv(path: Path, n_features: int) -> Table:
 
 
 def _npz(path: Path, n_features: int, columns: slice = slice(None), is_zero_unlabelled: bool = False) -> Table:
-    found = np.load(path)
-    is_used = found["y"] > 0 if is_zero_unlabelled else np.ones(len(found["y"]), bool)
-    return Table.of(whitened(found["X"][is_used][:, columns], n_features), found["y"][is_used])
+    x, y = _arrays(path, "X", "y")
+    is_used = y > 0 if is_zero_unlabelled else np.ones(len(y), bool)
+    return Table.of(whitened(x[is_used][:, columns], n_features), y[is_used])
 
 
 def _salinas(path: Path, n_features: int) -> Table:
-    scene = np.load(path)
-    label = scene["gt"].ravel()
-    cube = scene["cube"].reshape(len(label), -1)
-    return Table.of(whitened(cube[label > 0], n_features), label[label > 0])
+    cube, label = _arrays(path, "cube", "gt")
+    spectra, label = cube.reshape(label.size, -1), label.ravel()
+    return Table.of(whitened(spectra[label > 0], n_features), label[label > 0])
 
 
 def _gvhd(sample: int, path: Path, n_features: int) -> Table:
-    found = np.load(path)
-    mine = (found["sample"] == sample) & (found["y"] > 0)
-    return Table.of(whitened(found["X"][mine], n_features), found["y"][mine])
+    x, y, of_sample = _arrays(path, "X", "y", "sample")
+    mine = (of_sample == sample) & (y > 0)
+    return Table.of(whitened(x[mine], n_features), y[mine])
+
+
+def _arrays(path: Path, *names: str) -> list[np.ndarray]:
+    """The arrays called so of an .npz file."""
+    try:
+        with np.load(path) as found:
+            return [found[name] for name in names]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, BadZipFile, EOFError) as error:
+        raise InputError(
+            f"{path}: cannot read it ({error}); expected an .npz file with {', '.join(names)} (docs/experiments.md)"
+        ) from None

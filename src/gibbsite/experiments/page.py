@@ -1,5 +1,6 @@
 """The page of the experiments: tables and figures, everything inside one file."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +34,15 @@ def render(sections: Sequence[Section], left_out: Sequence[str], folder: Path) -
     return page.render(sections=sections, left_out=left_out, css=Markup(css))
 
 
+def short(number: str) -> str:
+    """A number as papers write it: without the zero of the whole part."""
+    return re.sub(r"\b0\.", ".", number)
+
+
 def cell(value: Any) -> str:
     """A value of a table as text; F1 without the leading zero."""
     if value is None or (isinstance(value, float) and pd.isna(value)):
         return ""
     if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.3f}".replace("0.", ".", 1)
+        return f"{value:.0f}" if value.is_integer() and abs(value) > 1 else short(f"{value:.3f}")
     return str(value)

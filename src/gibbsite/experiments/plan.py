@@ -48,7 +48,8 @@ class Trial:
 def trials(settings: Experiments) -> list[Trial]:
     """All trials whose tables are at hand."""
     folder = Path(settings.data)
-    return [trial for trial in _wanted(settings) if catalogue.is_at_hand(trial.table, folder)]
+    # A table may be named twice, as gvhd and gvhd-1; its trials are done and counted once.
+    return [trial for trial in dict.fromkeys(_wanted(settings)) if catalogue.is_at_hand(trial.table, folder)]
 
 
 def missing_tables(settings: Experiments) -> list[str]:
