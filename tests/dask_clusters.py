@@ -26,9 +26,9 @@ TESTS = Path(__file__).parent
 class Reader:
     """Reads parts of one table; travels to worker processes."""
 
-    def __init__(self) -> None:
-        self.pixels, label = clusters(N_PIXELS, 3, 4)
-        known = np.where(np.arange(N_PIXELS) % 9 == 0, np.minimum(label, 1), -1).astype(np.int16)
+    def __init__(self, n_pixels: int = N_PIXELS) -> None:
+        self.pixels, label = clusters(n_pixels, 3, 4)
+        known = np.where(np.arange(n_pixels) % 9 == 0, np.minimum(label, 1), -1).astype(np.int16)
         self.pixels = Tile(0, self.pixels.feature, known)
 
     def __call__(self, first: int, stop: int) -> Tile:
@@ -59,14 +59,16 @@ def count_pixels(settings: Cluster, read: Callable[[int, int], Tile] | None = No
         return int(reduce_tiles(Count()))
 
 
-def run_chain(settings: Cluster, sweeps: int = SWEEPS, watch: Callable[[int], object] = int) -> Chain:
+def run_chain(
+    settings: Cluster, sweeps: int = SWEEPS, watch: Callable[[int], object] = int, n_pixels: int = N_PIXELS
+) -> Chain:
     """A short chain with births, splits and labelled pixels; `watch` is called after each sweep."""
-    read = Reader()
-    chosen = rules(N_PIXELS, n_known=2, birth_block=300, class_rule="reach", is_bound=False, split_every=2)
+    read = Reader(n_pixels)
+    chosen = rules(n_pixels, n_known=2, birth_block=300, class_rule="reach", is_bound=False, split_every=2)
     is_known = read.pixels.known >= 0
     labelled = Tile(0, read.pixels.feature[is_known], read.pixels.known[is_known])
     learnt = start.learn(labelled, chosen, prior(3), 3, 0.0)
-    with cluster.holding_tiles(read, N_PIXELS, settings) as reduce_tiles:
+    with cluster.holding_tiles(read, n_pixels, settings) as reduce_tiles:
         reads = (reduce_tiles, read)
         state = start.first_state(learnt, chosen, prior(3), (12, 20), reads)
         watch(0)

@@ -32,6 +32,11 @@ def test_chain_is_the_same_on_the_embedded_dask_cluster(reference: Chain, caplog
     assert threading.active_count() < 50, "threads of earlier clusters are left over"
 
 
+def test_a_scene_of_one_block_of_which_tiles_tell_nothing_is_the_same_on_dask() -> None:
+    alone = run_chain(Cluster(kind="none"), n_pixels=60)
+    assert_same(run_chain(Cluster(kind="local", workers=1), n_pixels=60), alone)
+
+
 @pytest.mark.cluster
 @pytest.mark.parametrize(
     ("workers", "threads", "tile_pixels"), [(2, 1, 256), (2, 1, 1499), (4, 1, 256), (4, 1, 65536), (2, 2, 300)]

@@ -9,6 +9,7 @@ from rasterio.crs import CRS
 from archive_files import map_fields, write_envi, write_in, write_mtr3
 from gibbsite import envi, image
 from gibbsite.errors import InputError
+from gibbsite.product import open_product
 
 LOPSIDED = np.arange(3 * 5 * 4, dtype=np.float64).reshape(3, 5, 4)
 
@@ -26,6 +27,36 @@ def test_a_header_named_after_the_whole_image_name_is_found(tmp_path: Path) -> N
     found = envi.header_beside(tmp_path / "cube.img")
     assert found == tmp_path / "cube.img.hdr"
     assert envi.image_file(envi.read_header(found)) == tmp_path / "cube.img"
+
+
+def test_of_two_images_in_a_folder_the_one_that_is_given_is_read(tmp_path: Path) -> None:
+    write_envi(tmp_path, "two", LOPSIDED)
+    write_envi(tmp_path, "other", LOPSIDED + 7).rename(tmp_path / "two.dat.hdr")
+    (tmp_path / "other.img").rename(tmp_path / "two.dat")
+    assert open_product(tmp_path / "two.dat").pixels[0, 0, 0] == 7
+    assert open_product(tmp_path / "two.img").pixels[0, 0, 0] == 0
+    assert open_product(tmp_path / "two.hdr").pixels[0, 0, 0] == 0
+    # One header for two images, or an image of whatever ending.
+    (tmp_path / "two.bsq").write_bytes((LOPSIDED + 3).transpose(2, 0, 1).astype("<f4").tobytes())
+    (tmp_path / "two.rfl").write_bytes((LOPSIDED + 5).transpose(2, 0, 1).astype("<f4").tobytes())
+    assert open_product(tmp_path / "two.bsq").pixels[0, 0, 0] == 3
+    assert open_product(tmp_path / "two.rfl").pixels[0, 0, 0] == 5
+
+
+@pytest.mark.parametrize("before", ["security tag =", "sensor type = ", "; bbl = {1,", "description = {\n ; = }"])
+def test_a_field_stands_for_itself_whatever_line_is_before_it(tmp_path: Path, before: str) -> None:
+    path = write_envi(tmp_path, "cube", LOPSIDED, bbl="{1, 0, 1, 1}", data_ignore_value="-9")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("bbl", f"{before}\nbbl").replace("data ignore", f"{before}\ndata ignore"))
+    header = envi.read_header(path)
+    assert envi.listed_good(header).tolist() == [True, False, True, True]
+    assert envi.fill_value(header) == -9
+
+
+def test_a_header_saved_by_an_editor_that_marks_utf_8_is_read(tmp_path: Path) -> None:
+    path = write_envi(tmp_path, "cube", LOPSIDED)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert envi.read_header(path).layout.shape == LOPSIDED.shape
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from gibbsite import geotiff, raster, scene
 from gibbsite.errors import InputError
 from gibbsite.ingest import write_cube
 from gibbsite.observation import open_observation
+from gibbsite.product import open_product
 from gibbsite.settings import Settings
 
 PLACE = {"crs": "EPSG:32611", "transform": rasterio.Affine(17.0, 0.0, 5e5, 0.0, -17.0, 4e6)}
@@ -65,6 +66,15 @@ def test_wavelengths_are_found_wherever_they_are_written_down(tmp_path: Path, gi
 
 def test_band_numbers_are_not_taken_for_wavelengths(tmp_path: Path) -> None:
     assert geotiff.read_tiff(tagged(tmp_path, names=["Band 1", "Band 2", "Band 3"])).wavelength is None
+    assert geotiff.read_tiff(tagged(tmp_path, names=["1", "2", "3"])).wavelength is None
+
+
+def test_a_map_on_no_planet_is_refused_before_anything_is_made_of_it(tmp_path: Path) -> None:
+    path = write_tiff(tmp_path, VALUES)
+    with rasterio.open(path, "r+") as opened:
+        opened.crs = rasterio.CRS.from_wkt('LOCAL_CS["MRO Mars Equirect",UNIT["metre",1]]')
+    with pytest.raises(InputError, match="lies on no planet"):
+        open_product(path)
 
 
 def test_an_envi_cube_that_gdal_translated_keeps_its_wavelengths(tmp_path: Path) -> None:

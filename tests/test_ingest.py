@@ -28,6 +28,7 @@ from command_line import gibbsite
 from gibbsite import ingest as ingesting
 from gibbsite import scene
 from gibbsite.errors import InputError
+from gibbsite.observation import open_observation
 from gibbsite.settings import Settings, validate
 from gibbsite.steps import ingest
 
@@ -148,6 +149,20 @@ def test_a_map_projected_cube_keeps_grid_sphere_and_detector_columns(tmp_path: P
     assert np.count_nonzero(cube["valid"].values) == 5 * 8 - 2
     assert "incidence" not in cube.variables
     assert cube.attrs["provenance"]["sensor"] == "J"
+
+
+def test_a_copy_of_a_trr3_cube_without_its_label_takes_a_list_and_keeps_its_columns(tmp_path: Path) -> None:
+    pixels = trr3_pixels()
+    header = write_envi(tmp_path, "frt0000ace5_07_if166l_trr3_cat_corr", pixels)
+    with pytest.raises(InputError, match="no wavelengths in its header"):
+        open_observation(header, None, None)
+    listed = tmp_path / "list.txt"
+    listed.write_text("\ufeff" + "\n".join(str(1.0 + 0.1 * band) for band in range(pixels.shape[2])), encoding="utf-8")
+    found = open_observation(header, write_ddr(tmp_path), listed)
+    assert found.wavelength == pytest.approx(1.0 + 0.1 * np.arange(pixels.shape[2]))
+    assert found.column is not None
+    assert (found.column == np.arange(pixels.shape[1])).all()
+    assert any("clean.incidence: false" in remark for remark in found.remarks)
 
 
 def test_a_plain_envi_cube_with_wavelengths_works(tmp_path: Path) -> None:

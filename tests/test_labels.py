@@ -426,6 +426,19 @@ def test_layers_of_earth_and_moon_are_refused(tmp_path, system):
     assert "expected Mars" in message
 
 
+def test_a_scene_of_earth_is_labelled_in_its_own_system_and_in_no_other(tmp_path):
+    earth = CRS("EPSG:32611").to_wkt()
+    grid = Grid(HEIGHT, WIDTH, crs=earth, transform=GRID.transform)
+    cube = handmade_cubes.write_cube(tmp_path / "scene.zarr", Cube(handmade_cubes.spectra(), grid))
+    frame().set_crs("EPSG:32612", allow_override=True).to_file(tmp_path / "other.gpkg")
+    assert "expected Mars" in refusal(cube, tmp_path / "other.gpkg")
+    frame().set_crs(earth, allow_override=True).to_file(tmp_path / "shapes.gpkg")
+    assert (run(cube, tmp_path / "shapes.gpkg")[0] == expected_known()).all()
+    values, tags = raster_of_rectangles()
+    path = write_raster(tmp_path / "classes.tif", values, tags, crs=earth, transform=Affine(*GRID.transform))
+    assert (run(cube, path)[0] == expected_known()).all()
+
+
 @pytest.mark.parametrize("system", ["IAU_2015:49901", "IAU_2015:49902", "IAU_2015:49911"])
 def test_layers_on_a_flattened_mars_are_refused_because_files_forget_their_latitude(tmp_path, system):
     frame().set_crs(system, allow_override=True).to_file(tmp_path / "shapes.gpkg")

@@ -1,6 +1,7 @@
 """What lives on a worker, and how messages to it travel, without a cluster."""
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from distributed.core import Status
 
 from dask_clusters import Reader
 from gibbsite.cluster import calls, resident
@@ -16,6 +18,7 @@ from gibbsite.cluster import calls, resident
 
 class Worker:
     address = "tcp://a:1"
+    status = Status.running
 
 
 def test_workers_of_a_killed_client_let_its_tiles_go_when_their_lease_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,6 +37,58 @@ def test_workers_of_a_killed_client_let_its_tiles_go_when_their_lease_ends(monke
 class _Nothing:
     def answer(self, _tile: object) -> int:
         return 0
+
+
+class Closed(Worker):
+    """About to leave: it can no longer ask others."""
+
+    status = Status.closing
+
+    def rpc(self, _address: str) -> object:
+        raise RuntimeError("ConnectionPool is closed")
+
+
+def test_a_worker_that_is_closing_counts_as_lost_and_so_does_not_end_the_run() -> None:
+    async def ask() -> object:
+        worker = Closed()
+        share = resident.Share(1, ((0, 9),), ("tcp://b:1",), 1, 1.0)
+        assert await resident._answer(worker, "hold", "token", calls.pack((Reader(), share))) is None
+        return await resident._answer(worker, "tally", "token", calls.pack((1, _Nothing())))
+
+    lost = asyncio.run(ask())
+    assert isinstance(lost, calls.Lost)
+    assert lost.address == Closed.address
+
+
+def test_a_worker_that_does_not_know_us_was_replaced() -> None:
+    class Newcomer:
+        async def gibbsite(self, **_told: object) -> None:
+            """What Dask answers to an operation it does not know."""
+
+    with pytest.raises(calls.Replaced):
+        asyncio.run(calls.ask(lambda _address: Newcomer(), "tcp://a:1", 1.0, "tally", "token", b""))
+
+
+def test_a_failing_pass_leaves_nothing_for_asyncio_to_tell(caplog: pytest.LogCaptureFixture) -> None:
+    class Lonely(Worker):
+        def rpc(self, _address: str) -> object:
+            raise OSError("cut off")
+
+    async def fail() -> None:
+        one = resident.Resident(Lonely(), "token")
+        await one.hold(calls.pack((Reader(), resident.Share(1, ((0, 9),), ("tcp://b:1",), 1, 1.0))))
+        for _ in range(2):
+            with pytest.raises((ValueError, OSError)):
+                await one.tally(calls.pack((1, _Failing())))
+
+    asyncio.run(fail())
+    gc.collect()
+    assert not caplog.records
+
+
+class _Failing:
+    def answer(self, _tile: object) -> int:
+        raise ValueError
 
 
 def test_a_pass_is_done_where_it_arrives_as_long_as_passes_are_brief(monkeypatch: pytest.MonkeyPatch) -> None:

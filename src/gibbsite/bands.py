@@ -38,7 +38,7 @@ def micrometres(values: NDArray[np.float64], unit: str, source: Path) -> NDArray
 def read_list(path: Path, n_bands: int) -> NDArray[np.float64]:
     """Wavelength (band) in µm from a text file of one number per band, in nm or µm."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         values = np.array([float(word) for word in re.split(r"[,;\s]+", text) if word])
     except OSError as error:
         raise InputError(f"{path}: cannot read the wavelengths ({error.strerror}); check the path") from None

@@ -175,7 +175,8 @@ def _is_envi(path: Path, expected: str) -> bool:
 
 def _read_envi(path: Path, cube: xr.Dataset) -> tuple[Found, list[Path]]:
     """An ENVI classification image; not by GDAL, which reads a truncated one as zeros."""
-    beside = envi.header_beside(image.locate(path))
+    given = image.locate(path)
+    beside = envi.header_beside(given)
     if beside is None:
         raise InputError(f"{path}: no ENVI header beside it; fetch it too")
     header = envi.read_header(beside)
@@ -188,7 +189,7 @@ def _read_envi(path: Path, cube: xr.Dataset) -> tuple[Found, list[Path]]:
     place = envi.map_grid(header)
     grid = Grid(header.layout.lines, header.layout.samples, *(place or ()))
     raster_grid.check(path, grid, cube)
-    pixels = envi.image_file(header)
+    pixels = envi.image_file(header, given)
     value = np.asarray(image.open_pixels(pixels, header.layout)[:, :, 0])
     if names[0].lower() not in NO_NAME and (value == 0).any():
         raise InputError(

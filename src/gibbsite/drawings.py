@@ -73,9 +73,11 @@ def burn(drawings: Drawings, cube: xr.Dataset) -> Found:
     claims = [Claim(item.name, np.empty(0, np.int64), item.colour) for item in drawings.items]
     remarks: list[str] = []
     missed: list[str] = []
-    for crs, items in _by_system(drawings.items):
+    systems = _by_system(drawings.items)
+    for crs, items in systems:
         if crs is not None:
-            places.check_placeable(crs, cube, f"{drawings.path}: the layer")
+            what = "the layer" if len(systems) == 1 else f"region {items[0].name!r}"
+            places.check_placeable(crs, cube, f"{drawings.path}: {what}")
         areas = _areas(items, crs)
         if areas:
             marked, miss = _burn_areas(areas, cube, crs)

@@ -17,9 +17,14 @@ from gibbsite.errors import InputError
 from gibbsite.image import Layout
 from gibbsite.scene import Transform
 
-_FIELD = re.compile(r"^\s*([A-Za-z][^=\n{]*?)\s*=\s*(\{[^}]*\}|[^\n]*)", re.MULTILINE)
+_COMMENT = re.compile(r"(\{[^}]*\})|^[ \t]*;.*$", re.MULTILINE)
+# A value ends with its line, or its brace: the line after an empty value is a field of its own.
+_FIELD = re.compile(r"^[ \t]*([A-Za-z][^=\n{]*?)[ \t]*=(\s*\{[^}]*\}|[^\n]*)", re.MULTILINE)
 _DTYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8"}
 _SUFFIXES = (".img", ".sli", ".dat", ".raw", ".bsq", ".bil", ".bip", "")
+_MARK = "\xef\xbb\xbf"
+"""What some editors put before a text in UTF-8."""
+_NO_IMAGES = (".hdr", ".lbl", ".tab", ".txt", ".xml")
 
 
 @dataclass(frozen=True)
@@ -35,31 +40,35 @@ class Header:
 
 
 def header_beside(path: Path) -> Path | None:
-    """The header that belongs to `path` (an image, a label, or a header itself): `x.hdr` or `x.img.hdr`."""
+    """The header that belongs to `path` (an image, a label, or a header itself): `x.img.hdr` or `x.hdr`."""
     if path.suffix.lower() == ".hdr":
         return path
-    return image.sibling(path, ".hdr") or image.find(path.parent, path.name + ".hdr")
+    return image.find(path.parent, path.name + ".hdr") or image.sibling(path, ".hdr")
 
 
 def read_header(path: Path) -> Header:
     """The header at `path`; an InputError when it is no ENVI header or lacks what pixels need."""
     try:
-        text = path.read_text(encoding="latin-1")
+        text = path.read_text(encoding="latin-1").removeprefix(_MARK)
     except OSError as error:
         raise InputError(f"{path}: cannot read the header ({error.strerror}); check the path") from None
     if not text.lstrip().startswith("ENVI"):
         raise InputError(f"{path}: not an ENVI header (its first word is not ENVI); give the product's own .hdr")
+    text = _COMMENT.sub(lambda found: found[1] or "", text)
     if text.count("{") != text.count("}"):
         raise InputError(f"{path}: broken header (a brace is never closed); fetch it anew")
-    fields = {" ".join(key.lower().split()): _bare(value) for key, value in _FIELD.findall(text)}
+    found = {" ".join(key.lower().split()): _bare(value) for key, value in _FIELD.findall(text)}
+    fields = {key: value for key, value in found.items() if value}
     return Header(path=path, fields=fields, layout=_layout(path, fields))
 
 
-def image_file(header: Header) -> Path:
-    """The header's image, found beside it and checked against its size."""
+def image_file(header: Header, given: Path | None = None) -> Path:
+    """The header's image, checked against its size: the file given, if that is an image, else the one beside it."""
     stem = header.path.stem
     found = (image.find(header.path.parent, stem + suffix) for suffix in _SUFFIXES)
-    path = next((entry for entry in found if entry is not None and entry.is_file()), None)
+    path = given
+    if path is None or path.suffix.lower() in _NO_IMAGES:
+        path = next((entry for entry in found if entry is not None and entry.is_file()), None)
     if path is None:
         raise InputError(f"{header.path}: no image beside it; expected {stem}.img in the same folder")
     image.check_size(path, header.layout.end, header.path)

@@ -108,7 +108,10 @@ def _wavelengths(
         each = [bands.micrometres(np.array([value]), word, path) for value, word in pairs]
         return np.concatenate(each), "band descriptions"
     if all(re.fullmatch(_NUMBER, name.strip()) for name in names):
-        return bands.micrometres(_numbers(path, list(names)), unit, path), "band descriptions"
+        values = _numbers(path, list(names))
+        # 1, 2, 3, … without a unit number the bands.
+        if unit or not np.array_equal(values, values[0] + np.arange(len(values))):
+            return bands.micrometres(values, unit, path), "band descriptions"
     if all("CENTRAL_WAVELENGTH_UM" in band for band in every):
         values = _numbers(path, [band["CENTRAL_WAVELENGTH_UM"] for band in every])
         return bands.micrometres(values, "um", path), "band tags, rounded to nm"

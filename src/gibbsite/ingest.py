@@ -220,7 +220,7 @@ def _write_block(
     group["reflectance"][lines] = reflectance
     group["valid"][lines] = valid
     if product.column is not None:
-        group["detector_column"][lines] = _columns(product.column[lines])
+        group["detector_column"][lines] = detector_columns(product.column[lines])
     if product.geometry is not None:
         if not product.geometry.is_light_corrected:
             group["incidence"][lines] = product.geometry.incidence(lines)
@@ -229,7 +229,7 @@ def _write_block(
     return int(np.count_nonzero(valid))
 
 
-def _columns(stored: NDArray[Any]) -> NDArray[np.int16]:
+def detector_columns(stored: NDArray[Any]) -> NDArray[np.int16]:
     """Whole detector columns, -1 where the product has fill."""
     known = np.isfinite(stored) & (stored >= 0) & (stored < np.iinfo(np.int16).max)
     return np.where(known, np.round(np.where(known, stored, 0)), -1).astype(np.int16)

@@ -85,7 +85,8 @@ def _read_envi(path: Path) -> list[Reference]:
             f"{header_path}: {layout.lines} lines, {layout.bands} bands, {len(names)} spectra names; expected an ENVI "
             "spectral library: one band, a name for every line, a wavelength for every sample"
         )
-    values = np.fromfile(envi.image_file(header), layout.dtype, layout.lines * layout.samples, offset=layout.offset)
+    stored = envi.image_file(header, path)
+    values = np.fromfile(stored, layout.dtype, layout.lines * layout.samples, offset=layout.offset)
     rows = values.reshape(layout.lines, layout.samples).astype(np.float64) / envi.scale_factor(header)
     fill = envi.fill_value(header)
     rows = np.where(rows == (FILL if fill is None else fill), np.nan, rows)

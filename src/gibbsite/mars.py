@@ -20,14 +20,19 @@ DEGREES = CRS.from_dict({"proj": "longlat", "R": 3_396_190.0, "no_defs": True})
 """Planetocentric longitude and latitude, east and north."""
 
 
-def coordinate_system(system: object, what: str) -> CRS:
-    """The coordinate system, refused unless it is one of Mars that counts east and north."""
+def read_system(system: object, what: str) -> CRS:
+    """The coordinate system, of whatever body."""
     if system is None:
         raise InputError(f"{what} has no coordinate system; give it the one of Mars it was drawn in")
     try:
-        crs = CRS.from_user_input(system)
+        return CRS.from_user_input(system)
     except CRSError:
         raise InputError(f"{what} has an unreadable coordinate system; give it one of Mars") from None
+
+
+def coordinate_system(system: object, what: str) -> CRS:
+    """The coordinate system, refused unless it is one of Mars that counts east and north."""
+    crs = read_system(system, what)
     radius = crs.ellipsoid.semi_major_metre if crs.ellipsoid else 0.0
     if not RADIUS[0] <= radius <= RADIUS[1]:
         raise InputError(
@@ -98,7 +103,11 @@ def check_axes(system: object, what: str, must_be_mars: bool) -> None:
         # On a flattened Mars too: GeoTIFFs forget that IAU_2015:49911 counts west, but keep its flattening.
         _own_degrees(coordinate_system(system, what))
         return
-    crs = CRS.from_user_input(system)
+    crs = read_system(system, what)
+    if not (crs.is_geographic or crs.is_projected):
+        raise InputError(
+            f"{what} has the coordinate system {crs.name!r}, which lies on no planet; assign the one it was made in"
+        )
     if any(axis.direction == "west" for axis in crs.axis_info):
         raise InputError(
             f"{what} has the coordinate system {crs.name!r}, which counts west; save it in one counting east"

@@ -26,7 +26,11 @@ def open_observation(cube: Path, geometry: Path | None, wavelengths: Path | None
             f"a plain ENVI or GeoTIFF cube); {product.kind.purpose}"
         )
     name = product.parts
-    if name is not None and name.kind == "TRR":
+    is_trr = name is not None and name.kind == "TRR"
+    if is_trr:
+        lines, samples, _ = product.shape
+        product = replace(product, column=np.broadcast_to(np.arange(samples, dtype=np.int16), (lines, samples)))
+    if name is not None and is_trr and product.label is not None:
         product = _with_record(product, name, wavelengths)
     else:
         product = _with_list(product, wavelengths)
@@ -37,11 +41,9 @@ def open_observation(cube: Path, geometry: Path | None, wavelengths: Path | None
 
 
 def _with_record(product: Product, name: crism.ProductName, given: Path | None) -> Product:
-    """A TRR3 cube with its columns, and with the wavelengths of the WA record `given` in place of its own."""
+    """A TRR3 cube with the wavelengths of the WA record `given` in place of its own."""
     if name.sensor not in ("L", "S"):
         raise InputError(f"{product.path}: found sensor {name.sensor} in {product.name}, expected L or S for a TRR3")
-    lines, samples, _ = product.shape
-    product = replace(product, column=np.broadcast_to(np.arange(samples, dtype=np.int16), (lines, samples)))
     if given is None:
         return product
     assert product.label is not None
@@ -123,7 +125,7 @@ def _ir_sample(path: Path, shape: tuple[int, int]) -> tuple[NDArray[Any], list[P
             f"{path}: {header.layout.shape[:2]} lines and samples do not fit the cube's {shape}; it is of "
             "another observation: fetch it anew"
         )
-    stored = envi.image_file(header)
+    stored = envi.image_file(header, path)
     band = envi.band_named(header, "IR Sample")
     return image.open_pixels(stored, header.layout)[:, :, band], [stored, path]
 
@@ -133,6 +135,11 @@ def _with_remarks(product: Product) -> Product:
     remarks = list(product.remarks)
     if product.wavelength_source == "nominal":
         remarks.append("no WA record found: the wavelengths are nominal")
+    is_copy = product.parts is not None and product.parts.kind == "TRR" and product.label is None
+    if is_copy and product.geometry is not None:
+        remarks.append(
+            "a copy of a TRR3 cube without its label: if it was divided by cos i, set clean.incidence: false"
+        )
     if product.kind.quantity == "radiance":
         remarks.append("radiance, not I/F: set ingest.valid_range to its range; spectral libraries hold reflectance")
     if product.grid.transform is None and not product.grid.ground_points:

@@ -30,6 +30,9 @@ def check_placeable(crs: CRS, cube: xr.Dataset, what: str) -> None:
     grid = grid_of(cube)
     if grid.transform is not None and crs.equals(_system(cube, grid), ignore_axis_order=True):
         return
+    mars.coordinate_system(crs, what)
+    if grid.transform is not None:
+        mars.coordinate_system(grid.crs, f"{_path(cube)}: the scene")
     if grid.transform is None and ("latitude" not in cube.variables or "longitude" not in cube.variables):
         raise InputError(
             f"{what} lies on the ground, but the scene has neither a map grid nor latitudes and longitudes; ingest it "
@@ -138,7 +141,7 @@ def _between(x: Floats, y: Floats, here: CRS, there: CRS) -> tuple[Floats, Float
 
 
 def _system(cube: xr.Dataset, grid: Grid) -> CRS:
-    return mars.coordinate_system(grid.crs, f"{_path(cube)}: the scene")
+    return mars.read_system(grid.crs, f"{_path(cube)}: the scene")
 
 
 def _path(cube: xr.Dataset) -> Path:

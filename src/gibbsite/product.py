@@ -83,19 +83,21 @@ def open_product(given: Path, doubts: list[str] | None = None) -> Product:
         raise InputError(f"{path}: neither a label nor a header beside it; put {path.stem}.lbl or .hdr in its folder")
     if label_path is None:
         assert header_path is not None
-        return _from_header(header_path, None, doubts)
+        return _from_header(path, header_path, None, doubts)
     try:
         label = pds.read_label(label_path)
     except InputError:
         # Other missions keep labels of other kinds beside ENVI images, and there the header says it all.
         if header_path is None or kind_of(path.stem).is_crism:
             raise
-        return _from_header(header_path, None, doubts)
+        return _from_header(path, header_path, None, doubts)
     if kind_of(label.product_id).is_crism and not kind_of(label.product_id).has_header:
         return _from_label(path, label, doubts)
     if header_path is None and kind_of(label.product_id).has_header:
         raise InputError(f"{path}: no ENVI header beside it; put {path.stem}.hdr in the same folder")
-    return _from_label(path, label, doubts) if header_path is None else _from_header(header_path, label, doubts)
+    if header_path is None:
+        return _from_label(path, label, doubts)
+    return _from_header(path, header_path, label, doubts)
 
 
 def _from_label(path: Path, label: pds.Label, doubts: list[str] | None) -> Product:
@@ -137,7 +139,7 @@ def _from_label(path: Path, label: pds.Label, doubts: list[str] | None) -> Produ
     )
 
 
-def _from_header(header_path: Path, label: pds.Label | None, doubts: list[str] | None) -> Product:
+def _from_header(given: Path, header_path: Path, label: pds.Label | None, doubts: list[str] | None) -> Product:
     """A product that its ENVI header describes: MTR3, TER3, or any other."""
     header = envi.read_header(header_path)
     shape = header.layout.shape
@@ -148,7 +150,7 @@ def _from_header(header_path: Path, label: pds.Label | None, doubts: list[str] |
         )
     name = label.product_id if label is not None else header_path.stem
     kind, bands = kind_of(name), envi.wavelengths(header)
-    path = _attempt(doubts, lambda: envi.image_file(header))
+    path = _attempt(doubts, lambda: envi.image_file(header, given))
     placed = _attempt(doubts, lambda: envi.map_grid(header))
     ignored = envi.fill_value(header)
     product = Product(

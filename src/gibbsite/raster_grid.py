@@ -33,7 +33,7 @@ def check(path: Path, found: Grid, cube: xr.Dataset) -> None:
 
 
 def _check_map(path: Path, found: Grid, expected: Grid) -> None:
-    if found.transform is None or found.crs is None:
+    if found.transform is None or (found.crs is None and expected.crs is not None):
         raise InputError(f"{path}: has no map coordinates, expected those of the scene; save it with georeference")
     assert expected.transform is not None
     pixel = np.hypot(expected.transform[0], expected.transform[3])
@@ -51,11 +51,19 @@ def _corners(grid: Grid, path: Path, scene: Grid) -> NDArray[np.float64]:
     a, b, c, d, e, f = grid.transform
     row, col = np.array([(row, col) for row in (0, grid.height) for col in (0, grid.width)]).T
     x, y = a * col + b * row + c, d * col + e * row + f
-    crs = mars.coordinate_system(grid.crs, f"{path}: the raster")
-    scene_crs = mars.coordinate_system(scene.crs, "the scene")
-    if not crs.equals(scene_crs, ignore_axis_order=True):
+    if not _is_same(grid.crs, scene.crs, path):
+        crs = mars.coordinate_system(grid.crs, f"{path}: the raster")
+        scene_crs = mars.coordinate_system(scene.crs, "the scene")
         x, y = mars.from_planetocentric(*mars.to_planetocentric(x, y, crs), scene_crs)
     return np.stack([x, y], axis=1)
+
+
+def _is_same(found: str | None, expected: str | None, path: Path) -> bool:
+    """Whether coordinates in the one system are those in the other, of whatever body."""
+    if found is None or expected is None:
+        return found == expected
+    crs = mars.read_system(found, f"{path}: the raster")
+    return crs.equals(mars.read_system(expected, "the scene"), ignore_axis_order=True)
 
 
 def _check_ground_points(path: Path, found: Grid, cube: xr.Dataset) -> None:

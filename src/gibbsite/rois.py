@@ -178,7 +178,7 @@ def _geometry(part: Element, name: str, path: Path) -> tuple[CRS | None, list[tu
     """Coordinate system, and shapes with a sentence where one was repaired."""
     where = f"{path}: region {name!r}"
     system = part.findtext("CoordSysStr", "none").strip()
-    crs = None if system.lower() in ("", "none") else mars.coordinate_system(system, where)
+    crs = None if system.lower() in ("", "none") else mars.read_system(system, where)
     drawn = []
     for shape in part:
         if shape.tag == "Polygon":

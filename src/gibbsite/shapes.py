@@ -49,7 +49,7 @@ def read(path: Path, class_field: str, wanted: str | None) -> Drawings:
             f"{path}: found an empty class name in feature {layer.index[blank][0]}, expected a name for "
             f"every class; fill in its field {class_field!r}"
         )
-    crs = mars.coordinate_system(layer.crs, f"{path}: the layer")
+    crs = mars.read_system(layer.crs, f"{path}: the layer")
     shapes = shapely.force_2d(layer.geometry.values)
     mended = [mend(shape, f"feature {n}", path) for n, shape in zip(layer.index, shapes, strict=True)]
     names, colours = layer[class_field].astype(str), _colours(layer, path)

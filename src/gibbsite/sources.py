@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gibbsite import image, kernels, scene
 from gibbsite.errors import InputError
-from gibbsite.ingest import judge_bands
+from gibbsite.ingest import detector_columns, judge_bands
 from gibbsite.product import Product
 from gibbsite.scene import Grid
 from gibbsite.settings import Ingest
@@ -116,8 +116,8 @@ def of_observation(product: Product, settings: Ingest) -> Source:
         wavelength=product.wavelength[order],
         good_band=good[order],
         valid=valid,
-        column=np.full(valid.shape, -1, np.int16) if column is None else np.asarray(column, np.int16),
-        incidence=None if geometry is None else geometry.incidence(slice(0, n_lines)),
+        column=np.full(valid.shape, -1, np.int16) if column is None else detector_columns(column),
+        incidence=None if geometry is None or geometry.is_light_corrected else geometry.incidence(slice(0, n_lines)),
         column_wavelength=None if by_column is None else by_column[:, order],
         chunk_lines=1,
         read=read,

@@ -47,7 +47,8 @@ class Statistics:
         """As it travels: Σxxᵀ is symmetric, so its upper triangle is enough."""
         n_components, n_features = self.total.shape
         upper, _ = _triangle(n_features)
-        return _arrived, (self.n, self.total, self.outer.reshape(n_components, -1)[:, upper], self.n_pinning)
+        triangle = np.take(self.outer.reshape(n_components, n_features**2), upper, axis=1)
+        return _arrived, (self.n, self.total, triangle, self.n_pinning)
 
     @cached_property
     def moments_in_steps(self) -> tuple[Floats, Floats]:
@@ -63,7 +64,8 @@ class Statistics:
 def _arrived(n: Integers, total: Integers, triangle: Integers, n_pinning: Integers) -> Statistics:
     n_components, n_features = total.shape
     _, place = _triangle(n_features)
-    return Statistics(n, total, triangle[:, place].reshape(n_components, n_features, n_features), n_pinning)
+    outer = np.take(triangle, place, axis=1).reshape(n_components, n_features, n_features)
+    return Statistics(n, total, outer, n_pinning)
 
 
 @cache

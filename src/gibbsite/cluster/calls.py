@@ -1,13 +1,13 @@
 """Asking a worker to do something, and noticing when it is gone.
 
 The client asks workers, and a worker asks those that report to it, in the same way. Whoever waits for an answer knocks
-now and then: the event loop of a worker answers at once, however long its kernels take, unless the worker is dead,
+now and then: the event loop of a worker answers soon, however long its kernels take, unless the worker is dead,
 stopped or cut off. So a pass may take any time, and silence may not.
 """
 
 import asyncio
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from gibbsite.errors import GibbsiteError
@@ -25,6 +25,10 @@ class Lost(Exception):
     def __init__(self, address: str, why: str) -> None:
         super().__init__(address, why)
         self.address, self.why = address, why
+
+
+class Replaced(Lost):
+    """Another worker has come to live at its address, which is yet to be prepared."""
 
 
 def pack(value: Any) -> bytes:
@@ -49,10 +53,26 @@ def unpack(packed: bytes) -> Any:
 async def ask(connect: Connect, address: str, silence: float, function: str, token: str, told: bytes) -> Any:
     """What the resident of a worker answers; Lost when it is silent for so many seconds."""
     reply = await watched(connect, address, silence, OPERATION, function=function, token=token, told=told)
+    if reply is None:
+        # Dask's answer to what it does not know.
+        raise Replaced(address, "was started anew")
     answer = unpack(reply["answer"])
     if isinstance(answer, Exception):
         raise answer
     return answer
+
+
+def gather(asked: Iterable[Coroutine[Any, Any, Any]]) -> "asyncio.Future[list[Any]]":
+    """The answers to all of these, for whoever awaits them; nobody need, if there is no more use for them."""
+    answers = asyncio.gather(*asked)
+    answers.add_done_callback(_seen)
+    return answers
+
+
+def _seen(done: "asyncio.Future[Any]") -> None:
+    """Keep asyncio from telling of a failure that nobody waits for."""
+    if not done.cancelled():
+        done.exception()
 
 
 async def sent() -> None:
@@ -64,6 +84,7 @@ async def sent() -> None:
 async def watched(connect: Connect, address: str, silence: float, operation: str, **message: Any) -> Any:
     """The reply of a worker to a message of Dask's own kind."""
     call = asyncio.ensure_future(getattr(connect(address), operation)(**message))
+    call.add_done_callback(_seen)
     try:
         while not (await asyncio.wait({call}, timeout=silence / 2))[0]:
             await asyncio.wait_for(connect(address).echo(), silence / 2)

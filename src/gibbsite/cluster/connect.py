@@ -51,7 +51,7 @@ def _local(settings: Cluster) -> Iterator[Any]:
         LocalCluster(
             n_workers=n_workers,
             threads_per_worker=n_threads,
-            # One worker lives in this process: numba releases the GIL, and nothing is serialised.
+            # One worker lives in this process: numba releases the GIL, and nothing goes over a socket.
             processes=n_workers > 1,
             host="127.0.0.1" if n_workers > 1 else None,
             dashboard_address="127.0.0.1:0",

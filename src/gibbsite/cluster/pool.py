@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from gibbsite.cluster import admission
-from gibbsite.cluster.calls import Connect, Lost, ask, pack, run, sent
+from gibbsite.cluster.calls import Connect, Lost, Replaced, ask, gather, pack, run, sent
 from gibbsite.cluster.memory import Need
 from gibbsite.cluster.ownership import Range, Shares, deal, reporters, roots
 from gibbsite.cluster.resident import ReadTile, Share, move_in
@@ -108,6 +108,8 @@ class Pool:
             except Lost as lost:
                 log.warning("worker %s was lost (%s); its tiles move to the others", lost.address, lost.why)
                 self._lost.add(lost.address)
+                if isinstance(lost, Replaced):
+                    self._admitted.discard(lost.address)
                 self._is_dealt = False
         raise GibbsiteError(
             f"workers were lost {MAX_LOSSES} times in a row; give them more memory or smaller tiles, and see their logs"
@@ -115,7 +117,7 @@ class Pool:
 
     async def _ask_roots(self, task: Task, is_sent: threading.Event) -> Sum:
         told = pack((self._n_deals, task))
-        asked = asyncio.gather(*(self._ask(one, "tally", told) for one in roots(list(self._shares))))
+        asked = gather(self._ask(one, "tally", told) for one in roots(list(self._shares)))
         try:
             await sent()
             is_sent.set()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from gibbsite.cluster.calls import OPERATION, Lost, ask, pack, sent, unpack
+from gibbsite.cluster.calls import OPERATION, Lost, ask, gather, pack, sent, unpack
 from gibbsite.cluster.ownership import Range
 from gibbsite.cluster.timing import Sum
 from gibbsite.cluster.warming import processor, warm
@@ -127,15 +127,17 @@ class Resident:
         if share is None or holder is None or share.deal != deal:
             raise Lost(self._worker.address, "no longer holds its tiles")
         asked = [ask(self._worker.rpc, one, share.silence, "tally", self._token, told) for one in share.reporters]
-        theirs = asyncio.gather(*asked)
+        theirs = gather(asked)
         try:
-            if self._seconds > BRIEF_SECONDS:
-                own = await asyncio.to_thread(holder.tally, task)
+            # Knocks must be heard long before the worker would count as lost.
+            if self._seconds > min(BRIEF_SECONDS, share.silence / 8):
+                own, others = await asyncio.gather(asyncio.to_thread(holder.tally, task), theirs)
             else:
                 await sent()
                 own = holder.tally(task)
+                others = await theirs
             self._seconds = own.seconds
-            return functools.reduce(operator.add, await theirs, own)
+            return functools.reduce(operator.add, others, own)
         finally:
             theirs.cancel()
 
@@ -187,4 +189,6 @@ async def _answer(worker: Any, function: str, token: str, told: bytes) -> Any:
         resident = homes.setdefault(token, Resident(worker, token))
         return await getattr(resident, function)(told)
     except Exception as error:
-        return error
+        # A worker that is about to leave can no longer ask others: it is lost, they are not.
+        is_leaving = getattr(worker.status, "name", "") in {"closing", "closed", "failed"}
+        return Lost(worker.address, "is closing") if is_leaving else error
