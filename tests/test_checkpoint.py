@@ -3,6 +3,7 @@
 import json
 import logging
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zarr
 
 from command_line import BIN, TOY, Run, environment, gibbsite
 from gibbsite import chain, checkpoint, sampling, tiles
@@ -102,7 +104,17 @@ def test_an_interrupted_fit_keeps_what_it_has(whole: tuple[Run, dict[str, bytes]
     assert "settings.fit.kappa1 was 0.5, is 0.25; settings.seed was 1, is 4" in said
     assert f"to go on from sweep {begun.last.sweep}, or delete the checkpoint" in said
     assert not (tmp_path / "1.zarr").exists()
-    assert gibbsite(*words, settings=SETTINGS) == 0
+    # As many labelled pixels of each class, but others.
+    given = words[words.index("--labels") + 1]
+    shutil.copytree(given, tmp_path / "moved" / Path(given).name)
+    group = zarr.open_group(tmp_path / "moved" / Path(given).name, mode="r+")
+    for name in ("known", "role"):
+        group[name][...] = np.roll(group[name][...], 1, axis=1)
+    with_others = [tmp_path / "moved" / Path(given).name if word == given else word for word in words]
+    assert gibbsite(*with_others, settings=SETTINGS) == 1
+    assert "labels was '" in capfd.readouterr().err
+    # The number of chains is none of its business.
+    assert gibbsite(*words, settings=SETTINGS | {"fit": SETTINGS["fit"] | {"chains": 3}}) == 0
     assert files(tmp_path / "1.zarr") == expected
 
 

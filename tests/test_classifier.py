@@ -1,6 +1,9 @@
 """The scikit-learn front."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -42,6 +45,40 @@ def test_known_classes_keep_their_ids_and_new_ones_come_above() -> None:
     np.testing.assert_array_equal(fitted.classes_[probability.argmax(1)], fitted.predict(x))
     assert [len(trace) for trace in fitted.trace_] == [30] * 4
     assert fitted.log_joint_ == max(max(trace[15:]) for trace in fitted.trace_)
+
+
+def test_labelled_rows_of_igmm_keep_to_their_class_by_default() -> None:
+    generator = np.random.default_rng(4)
+    x = np.concatenate([generator.normal(size=(300, 2)) + centre for centre in ([0, 0], [1.5, 0], [8, 8])])
+    label = np.full(900, -1)
+    label[:100], label[300:400] = 0, 1
+    fitted = NonExhaustiveClassifier("igmm", sweeps=40, chains=1, random_state=2).fit(x, label)
+    # By the better of two Gaussians 1.5 apart 77 % are told apart.
+    assert np.mean(fitted.labels_[100:300] == 0) > 0.6
+    assert np.mean(fitted.labels_[400:600] == 1) > 0.6
+
+
+def test_parameters_may_be_what_scikit_learn_and_numpy_hand_over() -> None:
+    x, label = np.random.default_rng(5).normal(size=(60, 2)), np.full(60, -1)
+    table = pd.DataFrame(x, columns=["a", "b"])
+    plain = NonExhaustiveClassifier(sweeps=4, chains=1, random_state=7).fit(x, label).labels_
+    given = NonExhaustiveClassifier(sweeps=np.int64(4), chains=np.int64(1), n_jobs=None, random_state=np.int64(7))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(given.fit(table, label).labels_, plain)
+    drawn = [
+        NonExhaustiveClassifier(sweeps=4, chains=1, random_state=np.random.RandomState(3)).fit(x, label).labels_
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*drawn)
+
+
+def test_a_column_that_is_constant_but_for_rounding_decides_nothing() -> None:
+    x = np.random.default_rng(6).normal(size=(60, 2)) + 6.0 * (np.arange(60) % 2)[:, None]
+    fitted = NonExhaustiveClassifier(sweeps=10, chains=1).fit(np.c_[x, np.full(60, 0.1)])
+    np.testing.assert_array_equal(fitted.predict(np.c_[x, np.full(60, 0.1 + 1e-9)]), fitted.labels_)
+    with pytest.raises(ValueError, match="column 0 is too large"):
+        NonExhaustiveClassifier().fit(x * 1e200)
 
 
 def test_result_depends_on_the_random_state_alone() -> None:

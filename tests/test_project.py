@@ -191,7 +191,7 @@ EDGES = {
     *("label_files", "labels", "drawings", "places", "shapes", "points", "rois", "class_raster", "raster_grid"),
     *("inspection", "survey", "quicklook"),
     *("sources", "corrections", "before_after", "blocks", "cleaned", "feature_store", "truth", "pixels"),
-    *("chain", "checkpoint", "progress", "model", "classifier"),
+    *("chain", "checkpoint", "progress", "model", "classifier", "versions"),
     *(
         "raster",
         "rows",

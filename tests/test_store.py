@@ -78,6 +78,16 @@ def test_files_written_together_appear_together_and_leave_others_alone(tmp_path)
     assert names(tmp_path) == ["a.txt", "b.json", "other.txt"]
 
 
+def test_two_jobs_of_one_process_id_do_not_meet_in_the_folder_they_share(tmp_path):
+    with store.writing_together(tmp_path) as one:
+        (one / "a.txt").write_text("half")
+        with store.writing_together(tmp_path) as other:
+            (other / "b.txt").write_text("whole")
+        assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["b.txt"]
+        (one / "a.txt").write_text("whole")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "whole", "b.txt": "whole"}
+
+
 def test_of_files_written_together_none_appears_when_the_last_fails(tmp_path):
     def write_one() -> None:
         with store.writing_together(tmp_path) as part:

@@ -10,13 +10,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gibbsite import chain, start, store
+from gibbsite import chain, start, store, versions
 from gibbsite.components import Components
 from gibbsite.errors import InputError, OutputError
 from gibbsite.gibbs import ReduceTiles
@@ -93,7 +92,7 @@ class Checkpoint:
                 self.path.parent.rmdir()
 
     def _stamped(self) -> dict[str, Any]:
-        return {**self.facts, "gibbsite": metadata.version("gibbsite")}
+        return {**self.facts, "versions": versions.installed(("gibbsite", "numpy", "numba"))}
 
 
 def check_pixels(state: State, rules: Rules, reduce_tiles: ReduceTiles, path: Path) -> None:

@@ -9,11 +9,13 @@ Known classes keep their ids; classes nobody labelled get new ids above them, by
 import os
 from collections import deque
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 from threadpoolctl import threadpool_limits
@@ -90,8 +92,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         class_rule: str = "reach",
         averaged_sweeps: int = 20,
         settings: dict[str, Any] | None = None,
-        n_jobs: int = 1,
-        random_state: int = 0,
+        n_jobs: int | None = 1,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.model = model
         self.sweeps = sweeps
@@ -107,22 +109,30 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         table = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
         _check_finite(table)
         label = self._check_labels(y, len(table))
-        self._mean, deviation = table.mean(0), table.std(0)
-        self._scale = np.where(deviation > 0.0, deviation, 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._mean, deviation = table.mean(0), table.std(0)
+        is_small = np.isfinite(deviation)
+        if not is_small.all():
+            raise ValueError(f"column {int(np.argmin(is_small))} is too large to be scaled; divide it first")
+        # A column of 0.1 alone has a standard deviation of 1e-17: what is left of rounding.
+        is_constant = deviation <= 1e-12 * np.abs(table).max(0)
+        self._scale = np.where(is_constant, 1.0, deviation)
         known = np.unique(label[label != UNLABELLED])
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
         rows = Tile(0, self._quantise(table), index)
         chosen = Fit.model_validate(
-            {"model": self.model, "sweeps": self.sweeps, "chains": self.chains, "class_rule": self.class_rule}
+            {"model": self.model, "sweeps": int(self.sweeps), "chains": int(self.chains), "class_rule": self.class_rule}
             | (self.settings or {})
         )
         # As in `cluster.holding_tiles`, but for the labelled rows too.
         with threadpool_limits(1):
-            runs = [self._run(rows, chosen, len(known), number) for number in range(1, chosen.chains + 1)]
+            first = self._seed()
+            seeds = [plan.chain_seed(first, number) for number in range(1, chosen.chains + 1)]
+            runs = [self._run(rows, chosen, len(known), seed) for seed in seeds]
         self._draws = match_draws(runs, rows.feature, len(known))
         self._adopt(max(runs, key=lambda run: run.log_joint).chain, known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
-        self.labels_ = self.predict(table)
+        self.labels_ = self.classes_[self._probabilities(table).argmax(1)]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
@@ -135,6 +145,9 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "classes_")
         table = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         _check_finite(table)
+        return self._probabilities(table)
+
+    def _probabilities(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         feature, total = self._quantise(table), np.zeros((len(table), len(self.classes_)))
         for drawn, stands_for in self._draws:
             is_matched = stands_for >= 0
@@ -158,14 +171,19 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"labels must be whole numbers from 0 on, or {UNLABELLED} for rows without label")
         return whole
 
+    def _seed(self) -> int:
+        """The random state as a number."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31))
+
     def _quantise(self, table: NDArray[np.float64]) -> NDArray[np.int16]:
         return features.quantise((table - self._mean) / self._scale)
 
-    def _run(self, rows: Tile, chosen: Fit, n_known: int, number: int) -> Run:
+    def _run(self, rows: Tile, chosen: Fit, n_known: int, seed: int) -> Run:
         """One chain from its start to its end."""
         n_rows, n_features = rows.feature.shape
         prior = plan.first_prior(chosen, n_features)
-        seed = plan.chain_seed(self.random_state, number)
         rules = plan.chain_rules(chosen, seed, (n_rows, n_features, n_known), features.FIXED_STEP)
         learnt, pinned = None, rows
         if n_known:
@@ -175,7 +193,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             pinned = rows if learnt.pins is None else learnt.pins.apply(rows)
         burn_in, sweeps = plan.n_sweeps(chosen)
         recent: deque[State] = deque(maxlen=min(self.averaged_sweeps, sweeps - burn_in))
-        n_threads = max(0, self.n_jobs)
+        n_threads = 1 if self.n_jobs is None else max(0, self.n_jobs)
         # Large tiles sum faster; two for each thread even out their work.
         n_tiles = 2 * (n_threads or os.cpu_count() or 1)
         where = Cluster(kind="none", threads=n_threads, tile_pixels=min(65536, max(4096, -(-n_rows // n_tiles))))

@@ -4,7 +4,8 @@ A pixel's rank counts over the scenes in the order given. Workers read their own
 as a few paths.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,9 @@ from gibbsite.labels import TRAIN, check_wanted
 from gibbsite.scene import Grid
 from gibbsite.start import Pins
 from gibbsite.tiles import Tile
+
+MOST_PIXELS = 2**20
+"""Looked at together where labels are read line by line."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,14 @@ class Pixels:
             parts.append((tile.feature[tile.known >= 0], tile.known[tile.known >= 0]))
         return Tile(0, np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts]))
 
+    def fingerprint_of_labels(self) -> str:
+        """Of which pixels train which class: SHA-256, the first 16 digits."""
+        digest = hashlib.sha256()
+        for scene in self._scenes:
+            for known in scene.training():
+                digest.update(known.tobytes())
+        return digest.hexdigest()[:16]
+
     @cached_property
     def _scenes(self) -> "list[_SceneReader]":
         return [_SceneReader(f, n, self.known) for f, n in zip(self.features, self.labels, strict=True)]
@@ -92,6 +104,13 @@ class _SceneReader:
         role = self._role[top:bottom].ravel()[place]
         known = np.where(role == TRAIN, self._code[named], np.int16(-1))
         return self._feature[start:stop], known.astype(np.int16)
+
+    def training(self) -> Iterator[NDArray[np.int16]]:
+        """Known class of the training pixels, -1 of all others, some lines at a time."""
+        lines = max(1, MOST_PIXELS // self._width)
+        for top in range(0, self._class.shape[0], lines):
+            rows = slice(top, top + lines)
+            yield np.where(self._role[rows] == TRAIN, self._code[self._class[rows]], np.int16(-1))
 
 
 def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:

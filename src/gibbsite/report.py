@@ -5,10 +5,8 @@
 
 import json
 import math
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -33,9 +31,6 @@ PAGE_PIXELS = 1_000_000
 
 SPECTRA_PIXELS = 400_000
 """Whose spectra the page holds at most, in all scenes together."""
-
-PACKAGES = ("gibbsite", "numpy", "scipy", "numba", "dask", "xarray", "zarr", "rasterio", "snakemake", "bokeh")
-"""Whose versions the page states."""
 
 QUICK_LOOKS = 6
 """Scenes that the page shows before and after cleaning at most: each is some 300 kB."""
@@ -91,6 +86,8 @@ class Facts:
     """As written by the evaluate step."""
     diagnostics: Mapping[str, Any]
     """As in the model."""
+    versions: Mapping[str, str]
+    """Of what made the model; the page may be made anew with others."""
     timings: str | None = None
     """Name of the page beside this one that tells how long it took."""
 
@@ -156,7 +153,7 @@ def render(facts: Facts) -> str:
         n_labelled=interactive.LABELLED,
         quantiles=facts.settings["spectra"]["quantiles"],
         settings=json.dumps(facts.settings, indent=2, sort_keys=True, ensure_ascii=False),
-        versions=_versions(),
+        versions=facts.versions,
         figures=Markup(interactive.document_json(figures)),
         pixels=Markup(interactive.script_json(_pixel_facts(facts))),
         bokeh=Markup(interactive.bokeh_script()),
@@ -201,16 +198,6 @@ def _confusion(evaluation: Mapping[str, Any] | None) -> list[tuple[str, list[tup
         return []
     rows = zip(evaluation["truth_names"], evaluation["confusion"], strict=True)
     return [(name, [(n, n / max(1, sum(counts))) for n in counts]) for name, counts in rows]
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _count(value: float) -> str:

@@ -7,6 +7,7 @@ failed or killed step leaves the old result, or none.
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -70,10 +71,11 @@ def remove(path: Path) -> None:
 @contextmanager
 def writing_together(folder: Path) -> Iterator[Path]:
     """A temporary folder whose files and folders go to `folder`, all of them, when the block ends without an error."""
-    part = folder / f".{os.getpid()}.part"
+    part = folder
     try:
-        _remove(part)
-        part.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        # Jobs of other hosts, which may have the same process id, write into the same folder.
+        part = Path(tempfile.mkdtemp(prefix=".", suffix=f".{os.getpid()}.part", dir=folder))
         yield part
         for made in sorted(part.iterdir()):
             with writing(folder / made.name) as place:
@@ -84,7 +86,8 @@ def writing_together(folder: Path) -> Iterator[Path]:
     except OSError as error:
         raise _cannot_write(folder, error) from error
     finally:
-        _remove(part)
+        if part != folder:
+            _remove(part)
 
 
 @contextmanager

@@ -10,9 +10,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+ASKED = "GIBBSITE_THREADS"
+"""Variable of the environment by which a rule of the workflow tells a step how many threads it may have."""
+
+
 def n_threads() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use, not more than it was told."""
+    # Not on every system does a process know where it may run.
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get(ASKED, "")
+    return max(1, min(there, int(asked))) if asked.isdecimal() else there
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

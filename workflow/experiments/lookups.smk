@@ -40,11 +40,9 @@ CRISM_WA = f"cdr410803692813_wa0{ {1: 0, 2: 1, 5: 2, 10: 3}[CRISM_OBSERVATION['b
 
 
 def crism_fit_settings(wildcards):
-    """The paper's IGMM keeps labelled pixels in their class."""
-    asked = {key: config["experiments"]["crism"][key] for key in ("chains", "sweeps")}
-    labels = {"labels": "bind"} if wildcards.model == "igmm" else {}
-    fit = config["fit"] | asked | labels | {"model": wildcards.model}
-    return json.dumps({"seed": config["seed"], "fit": fit}, sort_keys=True)
+    asked = {"sweeps": config["experiments"]["crism"]["sweeps"]}
+    fit = config["fit"] | asked | {"model": wildcards.model}
+    return chain_settings(fit)
 
 
 def crism_log(step):

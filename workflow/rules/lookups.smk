@@ -8,6 +8,12 @@ def settings(*sections):
     return json.dumps({name: config[name] for name in sections}, sort_keys=True)
 
 
+def chain_settings(fit):
+    """The settings of one chain: how many others there are does not matter to it."""
+    own = {key: value for key, value in fit.items() if key != "chains"}
+    return json.dumps({"seed": config["seed"], "fit": own}, sort_keys=True)
+
+
 def each_scene(pattern):
     return expand(f"{RESULTS}/{pattern}", scene=SCENES)
 
@@ -50,10 +56,12 @@ def scenes_mb(wildcards):
     return sum(megabytes(SCENES[scene]) for scene in scenes)
 
 
-def memory(base, share=0.0):
-    """Megabytes for a rule: `base`, and a share of its scenes' size; doubled whenever it is tried again."""
-    return lambda wildcards, attempt: int(
-        2 ** (attempt - 1) * (base + share * scenes_mb(wildcards))
+def memory(base, share=0.0, per_thread=0):
+    """Megabytes for a rule: `base`, a share of its scenes' size, and some for each thread; doubled whenever it is
+    tried again."""
+    return lambda wildcards, attempt, threads: int(
+        2 ** (attempt - 1)
+        * (base + share * scenes_mb(wildcards) + per_thread * threads)
     )
 
 

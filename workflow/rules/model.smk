@@ -34,13 +34,13 @@ rule fit:
         # Not called `cluster`: the Slurm executor would take it for the name of one.
         sweeps_on=settings("cluster"),
     params:
-        settings=settings("seed", "fit"),
+        settings=chain_settings(config["fit"]),
         # Not an output: those of a failed job are deleted.
         checkpoint=f"{RESULTS}/checkpoints/{{chain}}.zarr",
         # Nor this: times differ from run to run.
         timings=f"{RESULTS}/benchmarks/fit/{{chain}}_sweeps.tsv",
     shell:
-        "gibbsite fit --features {input.features:q} --labels {input.labels:q} --chain {wildcards.chain}"
+        "GIBBSITE_THREADS={threads} gibbsite fit --features {input.features:q} --labels {input.labels:q} --chain {wildcards.chain}"
         " --settings {params.settings:q} --settings {resources.sweeps_on:q} --checkpoint {params.checkpoint:q}"
         " --timings {params.timings:q} --out {output:q} 2> {log:q}"
 
@@ -67,5 +67,5 @@ rule select:
     params:
         settings=settings("seed", "select"),
     shell:
-        "gibbsite select --chains {input.chains:q} --features {input.features:q} --labels {input.labels:q}"
+        "GIBBSITE_THREADS={threads} gibbsite select --chains {input.chains:q} --features {input.features:q} --labels {input.labels:q}"
         " --settings {params.settings:q} --settings {resources.sweeps_on:q} --out {output:q} 2> {log:q}"

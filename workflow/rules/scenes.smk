@@ -1,6 +1,10 @@
 # One scene at a time: archive files -> cube -> features, shapes -> labels, and what the map is scored against.
 
 
+# Threads of one job share the way to memory; more of them gain little, and each holds a block of lines.
+CLEANING_THREADS = 4
+
+
 rule ingest:
     input:
         unpack(cube_files),
@@ -38,13 +42,14 @@ rule basis:
         f"{RESULTS}/benchmarks/basis.tsv"
     conda:
         "../../environment.yml"
+    threads: CLEANING_THREADS
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(900, per_thread=60),
         runtime=minutes(10, 20),
     params:
         settings=settings("clean", "features"),
     shell:
-        "gibbsite basis {input.cubes:q} --settings {params.settings:q} --out {output:q} 2> {log:q}"
+        "GIBBSITE_THREADS={threads} gibbsite basis {input.cubes:q} --settings {params.settings:q} --out {output:q} 2> {log:q}"
 
 
 rule features:
@@ -61,13 +66,14 @@ rule features:
         f"{RESULTS}/benchmarks/features/{{scene}}.tsv"
     conda:
         "../../environment.yml"
+    threads: CLEANING_THREADS
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(900, per_thread=60),
         runtime=minutes(10, 20),
     params:
         settings=settings("clean", "features"),
     shell:
-        "gibbsite features {input.cube:q} --basis {input.basis:q}"
+        "GIBBSITE_THREADS={threads} gibbsite features {input.cube:q} --basis {input.basis:q}"
         " --settings {params.settings:q} --out {output.features:q} --quick-look {output.quick_look:q} 2> {log:q}"
 
 

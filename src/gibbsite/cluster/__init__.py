@@ -4,7 +4,6 @@
 cluster. A tile's answer is a pure function of its pixels and of the task, so whoever holds it, the sum is the same.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +15,7 @@ from gibbsite.cluster.pool import Pool
 from gibbsite.cluster.resident import ReadTile, TileHolder
 from gibbsite.cluster.timing import Reduce
 from gibbsite.settings import Cluster
+from gibbsite.threads import n_threads
 
 __all__ = ["Reduce", "TileHolder", "holding_tiles", "tile_ranges"]
 
@@ -28,7 +28,7 @@ def holding_tiles(read: ReadTile, n_pixels: int, settings: Cluster) -> Iterator[
     # and its threads spin on after it, on the cores that the tiles need.
     with threadpool_limits(1):
         if settings.kind == "none":
-            holder = TileHolder(settings.threads or len(os.sched_getaffinity(0)))
+            holder = TileHolder(settings.threads or n_threads())
             holder.hold(read, ranges)
             yield Reduce(holder.tally)
             return

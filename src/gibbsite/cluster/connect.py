@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from gibbsite import threads as cores
 from gibbsite.cluster.slurm import slurm_jobs
 from gibbsite.cluster.threads import ONE_THREAD
 from gibbsite.errors import GibbsiteError, InputError
@@ -46,7 +47,7 @@ def _local(settings: Cluster) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     n_workers = max(1, settings.workers)
-    n_threads = settings.threads or max(1, len(os.sched_getaffinity(0)) // n_workers)
+    n_threads = settings.threads or max(1, cores.n_threads() // n_workers)
     with (
         LocalCluster(
             n_workers=n_workers,

@@ -158,7 +158,8 @@ def peers(scores: Mapping[str, Frame]) -> Frame:
 
 def timings(seconds: Mapping[str, Frame]) -> Frame:
     """Median processor seconds of a fit, by experiment, group of tables and method; the paper's seconds beside them."""
-    everything = pd.concat(seconds.values(), ignore_index=True)
+    nothing = pd.DataFrame(columns=["experiment", "table", "method", "seconds"])
+    everything = pd.concat(seconds.values(), ignore_index=True) if seconds else nothing
     keys = ["experiment", _group(everything["table"]), "method"]
     found = everything.groupby(keys, sort=False)["seconds"].agg(["median", "max", "count"]).reset_index()
     paper = {

@@ -74,10 +74,8 @@ def _solve(trial: Trial, task: Task, variant: Variant, settings: Experiments) ->
     if trial.method in PEERS:
         return Answer(PEERS[trial.method](task, trial.repeat))
     model = trial.method if trial.method in MODELS else "ai2gmm"
-    # The paper's IGMM keeps labelled points in their class.
-    fit = ({"labels": "bind"} if model == "igmm" else {}) | variant.fit
     estimator = {"chains": settings.chains, "sweeps": settings.sweeps} | variant.estimator
-    classifier = NonExhaustiveClassifier(model, settings=fit, random_state=trial.repeat, **estimator)
+    classifier = NonExhaustiveClassifier(model, settings=variant.fit, random_state=trial.repeat, **estimator)
     classifier.fit(task.table.x, task.label)
     reached = float(np.median([sweeps_to_reach(trace) for trace in classifier.trace_]))
     return Answer(classifier.labels_, int(classifier.n_components_.sum()), reached)

@@ -19,14 +19,14 @@ from gibbsite.settings.experiments import Experiments
 from gibbsite.settings.results import Interpret, Map, Products, Report, Spectra
 from gibbsite.settings.sampler import Fit, Select
 from gibbsite.settings.scenes import Clean, Features, Ingest, Labels, Simulate
-from gibbsite.settings.section import Section
+from gibbsite.settings.section import Folder, Section
 
 
 class Settings(Section):
     """Everything a user may set."""
 
     scenes: str = Field("config/scenes.tsv", description="Table of scenes, one row each.")
-    results: str = Field("results", description="Folder of all results.")
+    results: Folder = Field("results", description="Folder of all results.")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="Same seed and settings: same bytes.")
     simulate: Simulate = Simulate()
     ingest: Ingest = Ingest()

@@ -2,10 +2,12 @@
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from gibbsite.settings.section import Count, Section
+from gibbsite.settings.section import Count, Folder, Section
 
+LEAST_LINES = 24
+"""Of a simulated scene, as in `simulate`."""
 TableName = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)?$")]
 Peer = Literal[
     "bayesian-mixture", "mixture-bic", "hdbscan", "lda", "forest", "label-spreading", "lda-distance", "forest-threshold"
@@ -20,12 +22,19 @@ class Crism(Section):
     chains: Count = Field(2, description="Chains of each model.")
     sweeps: Count = Field(100, description="Sweeps of each chain.")
 
+    @field_validator("lines")
+    @classmethod
+    def _enough(cls, lines: int) -> int:
+        if 0 < lines < LEAST_LINES:
+            raise ValueError(f"give 0, or {LEAST_LINES} or more")
+        return lines
+
 
 class Experiments(Section):
     """The paper's experiments (`snakemake experiments`)."""
 
-    folder: str = Field("results/experiments", description="Folder of their results.")
-    data: str = Field("../shared/data", description="Folder of real data; what it lacks is left out, and said so.")
+    folder: Folder = Field("results/experiments", description="Folder of their results.")
+    data: Folder = Field("../shared/data", description="Folder of real data; what it lacks is left out, and said so.")
     repeats: Count = Field(3, description="Seeds of every cell of the benchmarks and ablations.")
     chains: Count = Field(4, description="Chains of every fit.")
     sweeps: Count = Field(100, description="Sweeps of every chain.")

@@ -1,9 +1,10 @@
 """What sections of settings are made of: frozen groups of keys, and the kinds of value they take."""
 
+import os
 import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 
 def _number(value: Any) -> Any:
@@ -18,6 +19,8 @@ Fraction = Annotated[float, Field(ge=0.0, le=1.0), Written]
 Positive = Annotated[float, Field(gt=0.0), Written]
 Moderate = Annotated[float, Field(ge=1e-9, le=1e9), Written]
 Count = Annotated[int, Field(ge=1)]
+# Paths are compared as text elsewhere: without a slash at the end, and with ~ written out.
+Folder = Annotated[str, Field(min_length=1), AfterValidator(lambda path: os.path.normpath(os.path.expanduser(path)))]
 # Files have a list where Python has a tuple.
 Range = Annotated[tuple[Annotated[float, Written], Annotated[float, Written]], Strict(False)]
 PositiveRange = Annotated[tuple[Positive, Positive], Strict(False)]

@@ -45,9 +45,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     told += [sections.of_crism(mapped, out)] if mapped else []
     missing = [catalogue.title(name) for name in plan.missing_tables(settings.experiments)]
     store.write_text(out / checksums.PAGE, page.render(told, missing, out))
-    if args.timings:
-        seconds = summary.timings({path.stem: _read(path) for path in args.timings})
-        store.write_text(out / "timings.csv", seconds.to_csv(index=False, lineterminator="\n", float_format="%.2f"))
+    seconds = summary.timings({path.stem: _read(path) for path in args.timings})
+    store.write_text(out / "timings.csv", seconds.to_csv(index=False, lineterminator="\n", float_format="%.2f"))
     store.write_text(out / checksums.NAME, checksums.sums(out))
     log.info("wrote %s", out / checksums.PAGE)
     if missing:

@@ -35,10 +35,11 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
     rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, args.chain), sizes, pixels.step)
     log.info("%d pixels, %d features, %d known classes", *sizes)
-    # Only what shapes the result: the same chain on any cluster must be the same bytes.
-    shaping = settings.model_dump(mode="json", include={"seed", "fit"})
+    # Only what shapes the result: the same chain on any cluster, and among any others, must be the same bytes.
+    shaping = settings.model_dump(mode="json", include={"seed", "fit"}, exclude={"fit": {"chains"}})
     facts = {"chain": args.chain, "known": list(pixels.known), "basis": pixels.basis, "settings": shaping}
-    kept = Checkpoint(args.checkpoint, settings.cluster.checkpoint_seconds, facts | {"n_pixels": list(pixels.counts)})
+    data = {"n_pixels": list(pixels.counts), "labels": pixels.fingerprint_of_labels()}
+    kept = Checkpoint(args.checkpoint, settings.cluster.checkpoint_seconds, facts | data)
     begun = kept.read()
     learnt = None if begun else _learn(pixels, rules, settings, prior)
     kept.pins = learnt.pins if learnt else kept.pins

@@ -21,6 +21,7 @@ from gibbsite.scene import open_cube
 from gibbsite.settings import Settings
 from gibbsite.spectra import Classes, Floats, positions_of
 from gibbsite.spectra_files import read_table
+from gibbsite.versions import installed
 
 log = logging.getLogger(__name__)
 
@@ -84,8 +85,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     scenes = [_read_scene(classes, max_pixels, *pair) for pair in pairs]
     coder, composite, scenes = _read_pixels(args.cubes, scenes, spectra.wavelength, settings.report.composite)
     files = _files_of_scenes(args.labels, evaluation)
-    scenes = [replace(scene, files=(*scene.files, *files.get(scene.view.name, ()))) for scene in scenes]
-    scenes = _with_quick_looks(scenes, args.quick_looks)
+    told = [replace(scene, files=(*scene.files, *files.get(scene.view.name, ()))) for scene in scenes]
+    scenes = _with_quick_looks(told, args.quick_looks)
     chains = [store.read(path, "chain") for path in args.chains]
     facts = report.Facts(
         title=settings.report.title,
@@ -100,6 +101,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         settings=settings.model_dump(mode="json", include=SHAPING),
         evaluation=evaluation if evaluation and evaluation["n_pixels"] else None,
         diagnostics=model["diagnostics"],
+        versions=model.get("versions") or installed(),
         timings=timings.PAGE if args.timings else None,
     )
     page = report.render(facts)
@@ -107,10 +109,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         if folder:
             figures.write_run(folder, scenes, classes, facts.traces, facts.evaluation)
         if args.timings:
-            of_chains = [int(chain.attrs["chain"]) for chain in chains]
-            store.write_text(
-                args.out.with_name(timings.PAGE), timings.page(list(zip(of_chains, args.timings, strict=True)))
-            )
+            of_chains = zip((int(chain.attrs["chain"]) for chain in chains), args.timings, strict=True)
+            store.write_text(args.out.with_name(timings.PAGE), timings.page(list(of_chains)))
         store.write_text(args.out, page)
     log.info("wrote %s", args.out)
 

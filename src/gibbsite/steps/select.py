@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import chain, cluster, diagnostics, labels, maps, plan, sampling, streams
+from gibbsite import chain, cluster, diagnostics, labels, maps, plan, sampling, streams, versions
 from gibbsite.chain import read_chain, read_pins
 from gibbsite.components import Components, draw_components
 from gibbsite.diagnostics import Agreement, Mixing
@@ -75,7 +75,9 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     }
     judged = diagnose({facts["chain"]: (one, _burn_in(facts)) for one, facts in chains}, rules, pixels.read)
     _tell(judged)
-    write_model(args.out, model, seed=settings.seed, selected=selected, diagnostics=judged)
+    write_model(
+        args.out, model, seed=settings.seed, selected=selected, diagnostics=judged, versions=versions.installed()
+    )
 
 
 def _check_match(path: Path, facts: dict[str, Any], pixels: Pixels) -> None:
