@@ -65,6 +65,14 @@ def test_noise_makes_no_bands() -> None:
     assert [round(band.centre, 2) for band in bands] == [2.2]
 
 
+def test_a_band_of_a_coarsely_sampled_spectrum_keeps_its_depth_and_width() -> None:
+    coarse = np.arange(1.0, 2.6, 0.02)
+    spectrum = 1.0 - 0.2 * np.exp(-4 * np.log(2) * ((coarse - 2.2) / 0.06) ** 2)
+    (band,) = find_bands(coarse, spectrum, 0.02)
+    assert band.depth == pytest.approx(0.2, rel=0.1)
+    assert band.width == pytest.approx(0.06, rel=0.25)
+
+
 def test_a_dip_at_a_gap_is_no_band() -> None:
     spectrum = 0.2 * dip(2.0, 0.10, 0.2)
     spectrum[(WAVELENGTH > 2.0) & (WAVELENGTH < 2.1)] = np.nan

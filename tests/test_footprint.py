@@ -25,6 +25,12 @@ def test_a_plain_map_has_its_box_and_turns_counter_clockwise() -> None:
     assert shape.area == pytest.approx(9.0)
 
 
+def test_a_map_of_the_whole_planet_has_all_longitudes() -> None:
+    geometry, box = outline(degrees(0.0, 90.0, 1.0, 180, 360))
+    assert box == [-180.0, -90.0, 180.0, 90.0]
+    assert shapely.geometry.shape(geometry).area == pytest.approx(360 * 180)
+
+
 def test_a_scene_in_sensor_space_lies_inside_its_footprint() -> None:
     geometry, box = outline(sensor_grid(47, 31))
     assert geometry is not None

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from gibbsite.errors import InputError
-from gibbsite.ground import coordinates, pixel_areas
+from gibbsite.ground import coordinates, footprint, pixel_areas
 from gibbsite.scene import Grid
 from handmade_results import MARS_SPHERE, ground_truth, map_grid, polar_grid, sensor_grid
 
@@ -134,6 +134,19 @@ def test_a_scene_without_reference_has_pixel_coordinates_and_no_area() -> None:
     assert np.isnan(areas(grid)).all()
     x, y = coordinates(grid)[0](np.array([1.0]), np.array([2.0]))
     assert (x.item(), y.item()) == (1.0, -2.0)
+
+
+def test_ground_points_of_one_line_are_refused() -> None:
+    points = tuple((0.0, float(col), 1.0 + 0.01 * col, 2.0) for col in range(30))
+    with pytest.raises(InputError, match="lie on one line"):
+        areas(Grid(1, 30, crs=MARS_SPHERE, ground_points=points))
+
+
+def test_latitudes_of_ground_points_on_a_flattened_planet_are_told_as_they_came() -> None:
+    lattice = [(row, col, 10 + 0.001 * col, 45 - 0.001 * row) for row in range(8) for col in range(8)]
+    grid = Grid(8, 8, crs=pyproj.CRS("EPSG:4326").to_wkt(), ground_points=tuple(map(tuple, lattice)))
+    _, latitude = footprint(grid)
+    assert latitude.max() == pytest.approx(45.0005, abs=1e-4)
 
 
 def test_too_few_ground_points_are_refused() -> None:

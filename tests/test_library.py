@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from archive_files import write_envi
 from gibbsite import library
 from gibbsite.absorptions import TABLE
 from gibbsite.errors import InputError
@@ -89,6 +90,24 @@ def test_an_envi_library_and_both_kinds_of_csv_give_the_same_spectra(tmp_path: P
         for item, row in zip(found, values, strict=True):
             assert_allclose(item.wavelength, WAVELENGTH, atol=1e-6)
             assert_allclose(item.spectrum, row, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "mark"), [("<f4", 1.0, -1.23e34), ("<i2", 10000.0, -9999), ("<f4", 1.0, None)]
+)
+def test_deleted_channels_of_an_envi_library_are_no_values(
+    tmp_path: Path, dtype: str, scale: float, mark: float | None
+) -> None:
+    spectrum = TABLE[3].spectrum(WAVELENGTH) * scale
+    spectrum[[5, 60, 61]] = -1.23e34 if mark is None else mark
+    marked = {} if mark is None else {"data_ignore_value": f"{mark}"}
+    scaled = {} if scale == 1.0 else {"reflectance_scale_factor": f"{scale}"}
+    listed = "{" + ", ".join(f"{value:.6f}" for value in WAVELENGTH) + "}"
+    names = {"spectra_names": "{kaolinite}", "wavelength": listed, "wavelength_units": "Micrometers"}
+    header = write_envi(tmp_path, "lib", spectrum[None, :, None], dtype=dtype, **names, **marked, **scaled)
+    (item,) = library.read(header)
+    assert np.flatnonzero(np.isnan(item.spectrum)).tolist() == [5, 60, 61]
+    assert np.nanmin(item.spectrum) > 0
 
 
 def test_library_spectra_that_end_too_early_are_not_compared() -> None:

@@ -55,6 +55,11 @@ def test_a_size_beyond_the_map_leaves_it_as_it_is(tmp_path: Path) -> None:
     assert_array_equal(without_specks(code, 1000, tmp_path)[:], code)
 
 
+def test_a_map_of_one_pixel_has_no_specks(tmp_path: Path) -> None:
+    code = np.array([[3]], np.uint16)
+    assert_array_equal(without_specks(code, 9, tmp_path)[:], code)
+
+
 CODES = arrays.arrays(np.uint16, st.tuples(st.integers(1, 9), st.integers(1, 7)), elements=st.integers(0, 3))
 
 

@@ -163,6 +163,18 @@ def test_a_scene_on_a_map_of_its_own_is_moved_by_longitude_and_latitude() -> Non
     assert np.unique(found.source[found.source >= 0]).size == 50 * 70
 
 
+@pytest.mark.parametrize("n_columns", [34, 40, 60, 72])
+def test_a_map_of_half_the_planet_and_more_is_published_once(n_columns: int) -> None:
+    pixel = 5.0 * METRES
+    wide = Grid(
+        12, n_columns, CRS.from_user_input("IAU_2015:49910").to_wkt(), (pixel, 0, -180 * METRES, 0, -pixel, 3e6)
+    )
+    found = projection.project_map(wide, "equirectangular")
+    pixels, times = np.unique(found.source[found.source >= 0], return_counts=True)
+    assert len(pixels) == 12 * n_columns
+    assert np.mean(times == 1) > 0.8
+
+
 def test_a_map_across_the_antimeridian_stays_whole() -> None:
     edge = 3393833.260758386 * np.pi * np.cos(np.radians(20.0))
     own = Grid(20, 40, MARS_WKT, (18.0, 0.0, edge - 360.0, 0.0, -18.0, -1373870.9))

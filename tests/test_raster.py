@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyproj
 import pytest
 import rasterio
 from numpy.typing import NDArray
+from rasterio.control import GroundControlPoint
 from rasterio.crs import CRS
 
 from gibbsite import raster
@@ -71,6 +73,19 @@ def test_ground_points_stand_at_pixel_centres(tmp_path: Path) -> None:
     with rasterio.open(path) as opened:
         first = opened.gcps[0][0]
         assert (first.row, first.col) == (0.5, 0.5)
+
+
+def test_ground_points_in_metres_become_degrees(tmp_path: Path) -> None:
+    path = tmp_path / "metres.tif"
+    points = [GroundControlPoint(row, col, 5e5 + 18 * col, 4e6 - 18 * row) for row in (0, 9) for col in (0, 5)]
+    with rasterio.open(
+        path, "w", driver="GTiff", count=1, dtype="uint8", height=9, width=5, gcps=points, crs="EPSG:32613"
+    ) as opened:
+        opened.write(np.zeros((1, 9, 5), np.uint8))
+    found = raster.read_grid(path)
+    _, _, longitude, latitude = found.ground_points[0]
+    assert (longitude, latitude) == pytest.approx((-105.0, 36.1443), abs=1e-3)
+    assert pyproj.CRS.from_wkt(found.crs).is_geographic
 
 
 def test_a_layer_keeps_its_values_and_missing_pixels(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import zarr
 from numpy.typing import NDArray
 
 from gibbsite import store
+from gibbsite.errors import InputError
 from gibbsite.rows import Listed, Rows, edges_of
 
 CHUNK_PIXELS = 65536
@@ -27,6 +28,21 @@ def create(path: Path, scene: str, pixel: NDArray[np.int64], n_classes: int) -> 
             shape=(n_classes, len(pixel)),
             dtype="float32",
             chunks=(1, CHUNK_PIXELS),
+        )
+
+
+def check(group: zarr.Group, path: Path, scene: str, n_classes: int, shape: tuple[int, int]) -> None:
+    """Refuse probabilities of another scene or model."""
+    found, n_found = group.attrs["scene"], group["probability"].shape[0]
+    if found != scene:
+        raise InputError(
+            f"{path}: probabilities of scene {found!r}, but the map shows {scene!r}; give those of the scene"
+        )
+    pixel = group["pixel"]
+    if n_found != n_classes or (len(pixel) and int(pixel[-1]) >= shape[0] * shape[1]):
+        raise InputError(
+            f"{path}: {n_found} classes of pixels up to {int(pixel[-1])}, but the model has {n_classes} and the map "
+            f"{shape[0]} × {shape[1]} pixels; map the scene anew"
         )
 
 

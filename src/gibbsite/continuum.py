@@ -18,6 +18,8 @@ GAP = 3.0
 """A step of more than so many median steps between bands is a gap that no line crosses."""
 WINDOW = 7
 """Bands of the smoothing (Savitzky-Golay, order 2) before dips are looked for."""
+WIDEST = 0.065
+"""µm that these may span: bands of hydroxyl are 0.03 wide. CRISM's span 0.039, those of an MRDR tile 0.2 and more."""
 NOISE_LIMIT = 6.0
 """A dip below so many standard deviations of the noise that smoothing leaves is none."""
 LEFT_OVER = 0.707
@@ -89,10 +91,17 @@ def find_bands(wavelength: Floats, removed: Floats, min_depth: float) -> list[Ba
 
 
 def smooth(wavelength: Floats, values: Floats) -> Floats:
-    """Finite values smoothed from gap to gap; runs shorter than the window stay as they are."""
+    """Finite values smoothed from gap to gap; runs shorter than the window, or too coarse for it, stay as they are."""
     edge = np.concatenate([[0], gaps(wavelength), [values.size]])
-    runs = [values[start:stop] for start, stop in itertools.pairwise(edge)]
-    return np.concatenate([savgol_filter(run, WINDOW, 2) if run.size >= WINDOW else run for run in runs])
+    runs = [(wavelength[start:stop], values[start:stop]) for start, stop in itertools.pairwise(edge)]
+    return np.concatenate([savgol_filter(y, WINDOW, 2) if _is_fine(x) else y for x, y in runs])
+
+
+def _is_fine(wavelength: Floats) -> bool:
+    """Whether the bands of a run lie so close that what a window holds is part of one absorption."""
+    if wavelength.size < WINDOW:
+        return False
+    return bool(np.median(wavelength[WINDOW - 1 :] - wavelength[: 1 - WINDOW]) <= WIDEST)
 
 
 def _borders(level: Floats, peaks: NDArray[np.intp]) -> list[int]:

@@ -31,6 +31,8 @@ def outline(grid: Grid) -> tuple[dict[str, Any], list[float]] | tuple[None, None
     # A border that is a line on the ground has no inside; its box has.
     ring = ring if ring.is_valid and ring.area > 0 else shapely.box(*ring.bounds)
     west, south, east, north = ring.bounds
+    if east - west >= 360.0:
+        return _geojson(shapely.box(-180.0, south, 180.0, north)), [-180.0, south, 180.0, north]
     if east <= 180.0:
         return _geojson(ring), [west, south, east, north]
     here = shapely.intersection(ring, shapely.box(-180.0, -90.0, 180.0, 90.0))

@@ -94,8 +94,13 @@ def footprint(grid: Grid) -> tuple[Floats, Floats] | None:
     col, row = _border(grid)
     vector = _vectors(grid)(row, col)
     vector = vector[np.isfinite(vector).all(axis=-1)]
+    if not len(vector):
+        # A map of a whole disc: its border lies in space.
+        return None
     # Longitude and latitude as the coordinate system counts them: on a flattened planet not the angle at its centre.
-    flat = np.hypot(vector[:, 0], vector[:, 1]) * (1.0 - _ellipsoid(grid)[1])
+    # Ground points are such latitudes already.
+    flattening = _ellipsoid(grid)[1] if grid.transform is not None else 0.0
+    flat = np.hypot(vector[:, 0], vector[:, 1]) * (1.0 - flattening)
     return np.degrees(np.arctan2(vector[:, 1], vector[:, 0])), np.degrees(np.arctan2(vector[:, 2], flat))
 
 
@@ -142,6 +147,8 @@ def _vectors(grid: Grid) -> Callable[[Floats, Floats], Floats]:
         return lambda row, col: surface(np.stack([row, col], axis=-1))
     if len(row) < 4:
         raise InputError(f"the scene has {len(row)} ground points, at least 4 are needed to place its polygons")
+    if min(np.ptp(row), np.ptp(col)) == 0 or np.linalg.matrix_rank(np.cov(row, col)) < 2:
+        raise InputError("the scene's ground points lie on one line, so pixels have no area; give a scene of two lines")
     spline = RBFInterpolator(np.stack([row, col], axis=-1) + 0.5, vector, neighbors=min(NEIGHBOURS, len(row)))
     return lambda row, col: spline(np.stack([row.ravel(), col.ravel()], axis=-1)).reshape(*row.shape, 3)
 

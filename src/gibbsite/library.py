@@ -87,9 +87,11 @@ def _read_envi(path: Path) -> list[Reference]:
         )
     stored = envi.image_file(header, path)
     values = np.fromfile(stored, layout.dtype, layout.lines * layout.samples, offset=layout.offset)
-    rows = values.reshape(layout.lines, layout.samples).astype(np.float64) / envi.scale_factor(header)
     fill = envi.fill_value(header)
-    rows = np.where(rows == (FILL if fill is None else fill), np.nan, rows)
+    # As they are stored: neither -1.23e34 nor a scaled -9999 is the same number in double precision.
+    is_fill = np.isin(values, [] if fill is None else np.array([fill]).astype(values.dtype))
+    rows = np.where(is_fill, np.nan, values.astype(np.float64) / envi.scale_factor(header))
+    rows = rows.reshape(layout.lines, layout.samples)
     return [_reference(name, path.name, wavelength, row) for name, row in zip(names, rows, strict=True)]
 
 
@@ -128,7 +130,7 @@ def _reference(name: str, source: str, wavelength: Floats, spectrum: Floats) -> 
     # No imaging spectrometer reaches 100 µm: larger numbers are nm.
     wavelength = wavelength * (1e-3 if wavelength.max(initial=0.0) > 100 else 1.0)
     order = np.argsort(wavelength, kind="stable")
-    return Reference(name, source, wavelength[order], np.where(spectrum >= FILL, np.nan, spectrum)[order])
+    return Reference(name, source, wavelength[order], np.where(np.abs(spectrum) >= FILL, np.nan, spectrum)[order])
 
 
 def _text(part: str) -> str:

@@ -26,9 +26,9 @@ def without_specks(code: Rows, min_pixels: int, folder: Path) -> Rows:
     A speck with only specks or missing pixels around it stays. Passes repeat until nothing changes, since a
     merged patch may be large enough to take in its neighbours. `folder` takes what is kept on disk meanwhile.
     """
-    if min_pixels <= 1:
-        return code
     height, width = code.shape
+    if min_pixels <= 1 or height * width == 1:
+        return code
     least = min(min_pixels, height * width)
     mask = write_plain(folder / "mapped", (code[rows] > 0 for rows in blocks_of(height)), width, "uint8")
     found = write_plain(folder / "sieved", (code[rows] for rows in blocks_of(height)), width, "uint16")

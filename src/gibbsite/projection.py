@@ -97,9 +97,16 @@ def project_map(scene: Grid, system: System, resolution: float | None = None) ->
         raise InputError("the scene is not on a map, so it cannot be moved to another; ingest it anew")
     height, width = scene.height, scene.width
     down, across = np.arange(height + 1.0), np.arange(width + 1.0)
-    row = np.concatenate([down, down, np.zeros(width + 1), np.full(width + 1, height)])
-    col = np.concatenate([np.zeros(height + 1), np.full(height + 1, width), across, across])
+    # Once around, so that neighbours are never half a turn apart.
+    row = np.concatenate([np.zeros(width + 1), down, np.full(width + 1, height), down[::-1]])
+    col = np.concatenate([across, np.full(height + 1, width), across[::-1], np.zeros(height + 1)])
     longitude, latitude = mars.to_planetocentric(*_on_map(scene, col, row), crs)
+    is_ground = np.isfinite(longitude) & np.isfinite(latitude)
+    if not is_ground.any():
+        raise InputError(
+            "the border of the scene's map lies beyond Mars, so it cannot be moved to another; cut the map"
+        )
+    longitude, latitude = longitude[is_ground], latitude[is_ground]
     longitude = np.degrees(np.unwrap(np.radians(longitude)))
     longitude = longitude - 360.0 * np.round(np.median(longitude) / 360.0)
     target = _target(system, float(np.median(latitude)))

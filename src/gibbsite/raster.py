@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyproj
 import rasterio
 from numpy.typing import NDArray
 from rasterio.control import GroundControlPoint
@@ -147,13 +148,21 @@ def read_grid(path: Path) -> Grid:
     with open_raster(path) as raster:
         points, points_crs = raster.gcps
         crs = points_crs if points else raster.crs
+        places = [(p.x, p.y) for p in points]
+        if crs is not None and points and crs.is_projected:
+            # Ground points are longitude and latitude wherever they are used.
+            degrees = pyproj.CRS.from_wkt(crs.to_wkt()).geodetic_crs
+            assert degrees is not None, "a projection is of something"
+            move = pyproj.Transformer.from_crs(crs.to_wkt(), degrees, always_xy=True)
+            places = [move.transform(x, y) for x, y in places]
+            crs = CRS.from_wkt(degrees.to_wkt())
         has_map = not points and raster.transform != Affine.identity()
         return Grid(
             height=raster.height,
             width=raster.width,
             crs=crs.to_wkt() if crs else None,
             transform=tuple(raster.transform)[:6] if has_map else None,
-            ground_points=tuple((p.row - 0.5, p.col - 0.5, p.x, p.y) for p in points),
+            ground_points=tuple((p.row - 0.5, p.col - 0.5, x, y) for p, (x, y) in zip(points, places, strict=True)),
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyproj
 from markupsafe import Markup
 from numpy.typing import NDArray
 
@@ -92,6 +93,14 @@ class Facts:
     """Name of the page beside this one that tells how long it took."""
 
 
+def _is_plain_map(grid: Grid) -> bool:
+    """Whether the page can count metres east and north on it; others are shown pixel by pixel."""
+    if grid.transform is None or (grid.crs is not None and not pyproj.CRS.from_wkt(grid.crs).is_projected):
+        return False
+    a, b, _, d, e, _ = grid.transform
+    return a > 0.0 and b == d == 0.0 and e < 0.0
+
+
 def map_view(name: str, code: Rows, probability: Rows, grid: Grid, max_pixels: int = MAP_PIXELS) -> MapView:
     """The class map with every n-th line and sample, the smallest n that shows at most `max_pixels`."""
     height, width = code.shape
@@ -100,7 +109,7 @@ def map_view(name: str, code: Rows, probability: Rows, grid: Grid, max_pixels: i
         factor += 1
     rows, cols = (np.minimum(np.arange(factor // 2, n + factor // 2, factor), n - 1) for n in (height, width))
     code_shown, chance = (_decimated(layer, rows, cols) for layer in (code, probability))
-    is_map = grid.transform is not None and grid.transform[1] == grid.transform[3] == 0.0
+    is_map = _is_plain_map(grid)
     bottom, right = float(len(rows) * factor), float(len(cols) * factor)
     extent = (0.0, right, bottom, 0.0)
     if is_map and grid.transform is not None:

@@ -129,7 +129,9 @@ def place(grid: Grid) -> dict[str, Any]:
     """Coordinate system and extent of files in sensor space, which near a pole are not those of the ground points."""
     if grid.transform is not None or not grid.ground_points:
         return {}
-    return {"proj:wkt2": ground.coordinates(grid)[1], "proj:bbox": ground.extent(grid)}
+    wkt = ground.coordinates(grid)[1]
+    told = None if wkt is None else pyproj.CRS.from_wkt(wkt).to_wkt("WKT2_2019")
+    return {"proj:wkt2": told, "proj:bbox": ground.extent(grid)}
 
 
 def projection(grid: Grid) -> dict[str, Any]:

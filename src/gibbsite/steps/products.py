@@ -55,17 +55,21 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
                 assets |= products.write_rest(scene, sieved, meaning, out, Path(scratch))
                 _tell_lost(scene, sieved, settings.products.min_polygon_pixels)
             if args.class_probabilities:
-                each_class = _class_layers(args, settings)
+                each_class = _class_layers(args, settings, scene)
                 assets |= products.write_class_layers(scene, each_class, out / f"{scene.name}_probabilities")
             store.write_json(out / f"{scene.name}_item.json", products.catalogue_item(scene, assets))
     log.info("%s: wrote %d files to %s", scene.name, len(assets) + 1, args.out_dir)
 
 
-def _class_layers(args: argparse.Namespace, settings: Settings) -> Callable[[int], raster.Blocks]:
+def _class_layers(
+    args: argparse.Namespace, settings: Settings, scene: products.MappedScene
+) -> Callable[[int], raster.Blocks]:
     """A function from the code of a class to its probability on the grid of the products, some rows at a time."""
     grid = raster.read_grid(args.class_map)
     shape = grid.height, grid.width
-    layer = class_layers.layers(store.read(args.class_probabilities, "probabilities"), shape)
+    group = store.read(args.class_probabilities, "probabilities")
+    class_layers.check(group, args.class_probabilities, scene.name, len(scene.classes), shape)
+    layer = class_layers.layers(group, shape)
     if settings.products.crs == "scene":
         return lambda code: ((rows.start, layer(code)[rows]) for rows in blocks_of(grid.height))
     laid = projected.project(grid, args.cube, settings.products)
