@@ -297,6 +297,26 @@ def test_the_probability_of_every_class_is_a_layer_of_its_own(tmp_path: Path) ->
     assert item["assets"]["probability-2"]["href"] == "./s_probabilities/s_probability_2.tif"
 
 
+@pytest.mark.parametrize(
+    ("scene", "n_classes", "n_pixels", "message"),
+    [("other", 2, 600, "of scene 'other'"), ("s", 3, 600, "3 classes"), ("s", 2, 700, "up to number 699")],
+)
+def test_probabilities_of_another_scene_or_model_are_refused(
+    tmp_path: Path, scene: str, n_classes: int, n_pixels: int, message: str
+) -> None:
+    path = tmp_path / "s_probabilities.zarr"
+    with class_layers.create(path, scene, np.arange(n_pixels), n_classes) as array:
+        array[...] = 0.5
+    with pytest.raises(InputError, match=message):
+        publish(
+            tmp_path,
+            np.ones((30, 20), np.uint16),
+            map_grid(30, 20),
+            odd_classes(["a", "b"], 1),
+            class_probabilities=path,
+        )
+
+
 # ------------------------------------------------------------------------------------------------ refusals
 
 

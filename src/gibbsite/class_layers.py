@@ -39,9 +39,10 @@ def check(group: zarr.Group, path: Path, scene: str, n_classes: int, shape: tupl
             f"{path}: probabilities of scene {found!r}, but the map shows {scene!r}; give those of the scene"
         )
     pixel = group["pixel"]
-    if n_found != n_classes or (len(pixel) and int(pixel[-1]) >= shape[0] * shape[1]):
+    last = int(pixel[-1]) if pixel.shape[0] else -1
+    if n_found != n_classes or last >= shape[0] * shape[1]:
         raise InputError(
-            f"{path}: {n_found} classes of pixels up to {int(pixel[-1])}, but the model has {n_classes} and the map "
+            f"{path}: {n_found} classes of pixels up to number {last}, but the model has {n_classes} and the map "
             f"{shape[0]} × {shape[1]} pixels; map the scene anew"
         )
 
