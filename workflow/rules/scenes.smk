@@ -1,8 +1,9 @@
 # One scene at a time: archive files -> cube -> features, shapes -> labels, and what the map is scored against.
 
 
-# Threads of one job share the way to memory; more of them gain little, and each holds a block of lines.
-CLEANING_THREADS = 4
+# Threads of one job share the way to memory; more of them gain little, and each holds a block of lines. On a cluster two, which
+# every node has.
+CLEANING_THREADS = min(4, workflow.resource_settings.cores or 2)
 
 
 rule ingest:
