@@ -6,7 +6,6 @@
 Known classes keep their ids; classes nobody labelled get new ids above them, by size.
 """
 
-import os
 from collections import deque
 from dataclasses import dataclass
 from numbers import Integral
@@ -20,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 from threadpoolctl import threadpool_limits
 
-from gibbsite import cluster, features, maps, plan, sampling, start, streams
+from gibbsite import cluster, features, maps, plan, sampling, start, streams, threads
 from gibbsite.components import Components, draw_components
 from gibbsite.sampling import Chain
 from gibbsite.settings import Cluster, Fit
@@ -195,7 +194,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         recent: deque[State] = deque(maxlen=min(self.averaged_sweeps, sweeps - burn_in))
         n_threads = 1 if self.n_jobs is None else max(0, self.n_jobs)
         # Large tiles sum faster; two for each thread even out their work.
-        n_tiles = 2 * (n_threads or os.cpu_count() or 1)
+        n_tiles = 2 * (n_threads or threads.n_threads())
         where = Cluster(kind="none", threads=n_threads, tile_pixels=min(65536, max(4096, -(-n_rows // n_tiles))))
         with cluster.holding_tiles(pinned.part, n_rows, where) as reduce_tiles:
             reads = (reduce_tiles, pinned.part)

@@ -147,7 +147,7 @@ def _vectors(grid: Grid) -> Callable[[Floats, Floats], Floats]:
         return lambda row, col: surface(np.stack([row, col], axis=-1))
     if len(row) < 4:
         raise InputError(f"the scene has {len(row)} ground points, at least 4 are needed to place its polygons")
-    if min(np.ptp(row), np.ptp(col)) == 0 or np.linalg.matrix_rank(np.cov(row, col)) < 2:
+    if np.linalg.matrix_rank(np.cov(row, col)) < 2:
         raise InputError("the scene's ground points lie on one line, so pixels have no area; give a scene of two lines")
     spline = RBFInterpolator(np.stack([row, col], axis=-1) + 0.5, vector, neighbors=min(NEIGHBOURS, len(row)))
     return lambda row, col: spline(np.stack([row.ravel(), col.ravel()], axis=-1)).reshape(*row.shape, 3)

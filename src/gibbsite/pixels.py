@@ -21,9 +21,6 @@ from gibbsite.scene import Grid
 from gibbsite.start import Pins
 from gibbsite.tiles import Tile
 
-MOST_PIXELS = 2**20
-"""Looked at together where labels are read line by line."""
-
 
 @dataclass(frozen=True)
 class Pixels:
@@ -102,15 +99,17 @@ class _SceneReader:
         place = pixel - top * self._width
         named = self._class[top:bottom].ravel()[place]
         role = self._role[top:bottom].ravel()[place]
-        known = np.where(role == TRAIN, self._code[named], np.int16(-1))
-        return self._feature[start:stop], known.astype(np.int16)
+        return self._feature[start:stop], self._training(named, role)
 
     def training(self) -> Iterator[NDArray[np.int16]]:
         """Known class of the training pixels, -1 of all others, some lines at a time."""
-        lines = max(1, MOST_PIXELS // self._width)
+        lines = max(1, store.CHUNK_PIXELS // self._width)
         for top in range(0, self._class.shape[0], lines):
             rows = slice(top, top + lines)
-            yield np.where(self._role[rows] == TRAIN, self._code[self._class[rows]], np.int16(-1))
+            yield self._training(self._class[rows], self._role[rows])
+
+    def _training(self, named: NDArray[np.int16], role: NDArray[np.uint8]) -> NDArray[np.int16]:
+        return np.where(role == TRAIN, self._code[named], np.int16(-1)).astype(np.int16)
 
 
 def open_pixels(features: list[Path], labels: list[Path]) -> Pixels:

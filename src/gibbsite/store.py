@@ -75,19 +75,17 @@ def writing_together(folder: Path) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Jobs of other hosts, which may have the same process id, write into the same folder.
-        part = Path(tempfile.mkdtemp(prefix=".", suffix=f".{os.getpid()}.part", dir=folder))
-        yield part
-        for made in sorted(part.iterdir()):
-            with writing(folder / made.name) as place:
-                os.replace(made, place)
+        with tempfile.TemporaryDirectory(prefix=".", suffix=f".{os.getpid()}.part", dir=folder) as name:
+            part = Path(name)
+            yield part
+            for made in sorted(part.iterdir()):
+                with writing(folder / made.name) as place:
+                    os.replace(made, place)
     except OutputError as error:
         # The user knows the folder, not the temporary one inside.
         raise OutputError(str(error).replace(str(part), str(folder))) from error
     except OSError as error:
         raise _cannot_write(folder, error) from error
-    finally:
-        if part != folder:
-            _remove(part)
 
 
 @contextmanager

@@ -4,10 +4,9 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, field_validator
 
+from gibbsite.settings.scenes import LEAST_LINES
 from gibbsite.settings.section import Count, Folder, Section
 
-LEAST_LINES = 24
-"""Of a simulated scene, as in `simulate`."""
 TableName = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)?$")]
 Peer = Literal[
     "bayesian-mixture", "mixture-bic", "hdbscan", "lda", "forest", "label-spreading", "lda-distance", "forest-threshold"

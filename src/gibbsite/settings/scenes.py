@@ -6,12 +6,15 @@ from pydantic import Field, model_validator
 
 from gibbsite.settings.section import Count, Folder, Fraction, PositiveRange, Range, Section, Written
 
+LEAST_LINES = 24
+"""Of a simulated scene."""
+
 
 class Simulate(Section):
     """The simulated observation that the demo, tests and benchmarks use."""
 
     folder: Folder | None = Field(None, description="Where the simulated files go; no value: simulate nothing.")
-    lines: Annotated[int, Field(ge=24)] = Field(160, description="Lines (along track) of the scene.")
+    lines: Annotated[int, Field(ge=LEAST_LINES)] = Field(160, description="Lines (along track) of the scene.")
     binning: Literal[1, 2, 5, 10] = Field(
         5, description="Detector binning: 640, 320, 128 or 64 samples for 1, 2, 5 or 10."
     )

@@ -85,8 +85,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     scenes = [_read_scene(classes, max_pixels, *pair) for pair in pairs]
     coder, composite, scenes = _read_pixels(args.cubes, scenes, spectra.wavelength, settings.report.composite)
     files = _files_of_scenes(args.labels, evaluation)
-    told = [replace(scene, files=(*scene.files, *files.get(scene.view.name, ()))) for scene in scenes]
-    scenes = _with_quick_looks(told, args.quick_looks)
+    scenes = [replace(scene, files=(*scene.files, *files.get(scene.view.name, ()))) for scene in scenes]
+    scenes = _with_quick_looks(scenes, args.quick_looks)
     chains = [store.read(path, "chain") for path in args.chains]
     facts = report.Facts(
         title=settings.report.title,
