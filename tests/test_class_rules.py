@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_t
 
-from gibbsite import class_rules, niw
+from gibbsite import class_rules, class_splits, kernels, niw
 from gibbsite.class_rules import Seats
 from gibbsite.moves import ENOUGH_PINS, pinned_class
 from gibbsite.statistics import Moments, Statistics
-from handmade_chains import prior, rules
+from gibbsite.tiles import Tile
+from handmade_chains import STEP, prior, rules, state_of
 
 
 def moments_of(groups: list[np.ndarray]) -> Moments:
@@ -120,3 +121,35 @@ def test_most_labelled_pixels_name_a_component_but_strays_do_not() -> None:
 def test_without_known_classes_nothing_is_pinned() -> None:
     sums = replace(counted([3, 4], [[0], [0]]), n_pinning=np.zeros((2, 0), np.int64))
     np.testing.assert_array_equal(pinned_class(sums, rules(7)), [-1, -1])
+
+
+def far_apart(n: int) -> Moments:
+    """Two groups of pixels far from each other, and a third one like the first."""
+    generator = np.random.default_rng(2)
+    return moments_of([centre + 0.1 * generator.normal(size=(n, 2)) for centre in (-8.0, 8.0, -8.0)])
+
+
+def test_an_unlikely_side_has_a_finite_probability_however_many_pixels_speak_against_it() -> None:
+    given, moments = prior(2), far_apart(2000)
+    seats = class_rules.seat("evidence", 0.0, moments, given, np.array([0, 1, -1]), 2)
+    against = seats.log_fit(2, 0) - seats.log_fit(2, 1)
+    assert against > 710.0, "e^710 is too large for a number"
+    log_q = kernels.part_seats(np.array([2]), np.array([0, 1, 1]), np.zeros(1), seats.given, seats.guests, seats.tables)
+    np.testing.assert_allclose(log_q, -against)
+
+
+def test_a_class_that_splits_does_not_take_the_place_of_a_known_class_without_components() -> None:
+    cluster, generator = np.repeat([0, 1], 30), np.random.default_rng(4)
+    # So unlike in shape that the evidence parts them at once.
+    values = np.where(cluster[:, None] == 0, 0.02, 2.0) * generator.normal(size=(60, 2))
+    pixels = Tile(0, np.round(values / STEP).astype(np.int16), np.full(60, -1, np.int16))
+    chosen = rules(60, n_known=2, is_bound=False, split_every=1)
+    state = state_of(pixels, cluster, np.zeros(2, np.int64), chosen, prior(2))
+    state = replace(state, class_id=np.arange(2), next_class_id=2)
+    for sweep in range(1, 20):
+        state, tries = class_splits.split_and_merge(replace(state, sweep=sweep), chosen)
+        if tries.split_accepted:
+            break
+    assert tries.split_accepted
+    assert len(state.class_id) == 3
+    assert set(state.class_of.tolist()) == {0, 2}

@@ -39,10 +39,11 @@ def split_and_merge(state: State, rules: Rules) -> tuple[State, Tries]:
             continue
         name = "split" if is_split else "merge"
         count[f"{name}_proposed"] += 1
-        after, log_ratio = propose(moments, class_of, pinned, (first, second), state.prior, generator)
+        parting, log_ratio = propose(moments, class_of, pinned, (first, second), state.prior, generator)
         if np.log(generator.random()) < (log_ratio if is_split else -log_ratio):
             count[f"{name}_accepted"] += 1
-            class_of = after
+            # A known class keeps its index while it has no components.
+            class_of[parting] = max(class_of.max() + 1, rules.n_known) if is_split else class_of[first]
     return tidy(name_classes(state, class_of, int(class_of.max()) + 1), rules.n_known), Tries(**count)
 
 
@@ -54,7 +55,7 @@ def propose(
     prior: Prior,
     generator: np.random.Generator,
 ) -> tuple[Integers, float]:
-    """The classes after a split or a merge, and the log acceptance ratio of the split of the two."""
+    """The components on the second's side of a split or before a merge, and the log acceptance ratio of the split."""
     first, second = pair
     is_split = class_of[first] == class_of[second]
     members = np.flatnonzero((class_of == class_of[first]) | (class_of == class_of[second]))
@@ -66,9 +67,7 @@ def propose(
     uniform = generator.random(len(others))
     log_q = kernels.part_seats(others, chosen, uniform, seats.given, seats.guests, seats.tables)
     side = seats.guests.class_of
-    after = class_of.copy()
-    after[members[side == 1]] = class_of.max() + 1 if is_split else class_of[first]
-    return after, _log_gain(mine, side, prior) - log_q
+    return members[side == 1], _log_gain(mine, side, prior) - log_q
 
 
 def _log_gain(moments: Moments, side: Integers, prior: Prior) -> float:

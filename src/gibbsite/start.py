@@ -91,7 +91,7 @@ def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> S
 
 def find_pins(labelled: Tile, state: State, rules: Rules, outlier_fraction: float) -> Pins:
     """Thresholds that leave out the least likely pixels of each known class."""
-    generator = streams.generator(rules.seed, state.sweep, Purpose.START)
+    generator = streams.generator(rules.seed, state.sweep, Purpose.PINS)
     components = draw_components(state, rules, generator)
     density = _class_density(labelled, components, rules.step)
     threshold = np.full(rules.n_known, -np.inf)

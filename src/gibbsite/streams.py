@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     SPLITS = 11
     ACCEPTANCE = 12
     CLASS_SPLITS = 13
+    PINS = 14
 
 
 def pixel_key(seed: int, sweep: int, purpose: Purpose) -> np.uint64:

@@ -110,7 +110,9 @@ def part_seats(order, chosen, uniform, given, guests, tables):
         k = chosen[c]
         if k < 0:
             k = 1 if uniform[step] * (1.0 + math.exp(-log_odds)) < 1.0 else 0
-        log_q -= math.log1p(math.exp(-log_odds if k == 1 else log_odds))
+        against = -log_odds if k == 1 else log_odds
+        # log(1 + e^x), which e^x alone would overflow.
+        log_q -= max(against, 0.0) + math.log1p(math.exp(-abs(against)))
         change_seat(c, k, 1.0, given, guests, tables)
     return log_q
 
