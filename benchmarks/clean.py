@@ -33,6 +33,8 @@ from gibbsite.steps import basis as basis_step
 from gibbsite.steps import features as features_step
 from gibbsite.threads import n_threads
 
+TIMES = 9
+"""Runs of everything that is compared."""
 NONE = {"incidence": False, "despike": False, "despike_columns": False, "destripe": False, "smile": False}
 
 # ---------------------------------------------------------------------------------------------------- speed
@@ -47,6 +49,24 @@ def timed(work: Callable[[], object], times: int = 5) -> tuple[float, float]:
         wall.append(time.perf_counter() - start[0])
         processor.append(time.process_time() - start[1])
     return min(wall), min(processor)
+
+
+def in_turn(work: dict[str, Callable[[], object]], before: Callable[[], object]) -> dict[str, np.ndarray]:
+    """Wall and processor seconds (TIMES, 2) of each, done in turn: what the machine does meanwhile meets all alike."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
+    for _ in range(TIMES):
+        for name, call in work.items():
+            before()
+            start = time.perf_counter(), time.process_time()
+            call()
+            taken[name].append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    return {name: np.array(times) for name, times in taken.items()}
+
+
+def told(times: np.ndarray) -> str:
+    """Best and median of seconds (n, 2), in milliseconds."""
+    (wall, processor), (middle, _) = 1000 * times.min(axis=0), 1000 * np.median(times, axis=0)
+    return f"{wall:.0f} ({processor:.0f}) / {middle:.0f}"
 
 
 def whole(folder: Path, out: Path) -> tuple[CleanedScene, features.Basis]:
@@ -80,28 +100,24 @@ def speed(folder: Path) -> None:
     image = next(folder.glob("*l_trr3.img"))
     out = Path(tempfile.mkdtemp()) / "features.zarr"
     scene, learnt = whole(folder, out)  # compiles
-    print(f"{image.stat().st_size / 1e6:.0f} MB, {n_threads()} threads; best of 5, wall (processor) ms")
+    print(f"{image.stat().st_size / 1e6:.0f} MB, {n_threads()} threads; wall (processor) ms, best / median of {TIMES}")
     for state in ("warm", "cold"):
-
-        def run(work: Callable[[], object], state: str = state) -> None:
-            if state == "cold":
-                forget(image)
-            work()
-
         del scene, learnt  # a mapped page cannot be dropped
-        reads = {
-            "copy": timed(lambda: run(lambda: np.array(np.memmap(image, "<f4", "r")))),
-            "sum": timed(lambda: run(lambda: np.memmap(image, "<f4", "r").sum())),
-        }
-        everything = timed(lambda: run(lambda: whole(folder, out)))
+        taken = in_turn(
+            {
+                "memmap, copy": lambda: np.array(np.memmap(image, "<f4", "r")),
+                "memmap, copy into memory that was given back just now": lambda: np.array(np.memmap(image, "<f4", "r")),
+                "memmap, sum": lambda: np.memmap(image, "<f4", "r").sum(),
+                "TRR3 to features": lambda: whole(folder, out) and None,
+            },
+            lambda state=state: forget(image) if state == "cold" else None,
+        )
         scene, learnt = whole(folder, out)
-        print(f"{state}: TRR3 to features {1000 * everything[0]:.0f} ({1000 * everything[1]:.0f})")
-        for name, taken in reads.items():
-            print(
-                f"  memmap, {name}: {1000 * taken[0]:.0f} ({1000 * taken[1]:.0f}), "
-                f"{taken[0] / everything[0]:.2f} of it; by processor time, shared by the threads, "
-                f"{taken[1] / (everything[1] / n_threads()):.2f}"
-            )
+        everything = taken.pop("TRR3 to features")
+        print(f"{state}: TRR3 to features {told(everything)}")
+        for name, read in taken.items():
+            best, middle = (f(read[:, 0]) / f(everything[:, 0]) for f in (np.min, np.median))
+            print(f"  {name}: {told(read)}: {best:.2f} of it by the best runs, {middle:.2f} by the medians")
     subprocess.run([sys.executable, __file__, "once", str(folder)], check=True)
     phases(folder, out)
     shares(scene, learnt, np.memmap(image, "<f4", "r")[: 480 * 438 * 640].reshape(480, 438, 640))

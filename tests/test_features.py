@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 
 import handmade_cubes
 import strategies
-from gibbsite import feature_store, features, fences, store
+from gibbsite import feature_store, features, fences, kernels, store
 from gibbsite.errors import InputError, SettingsError
 from gibbsite.settings import Settings, validate
 from gibbsite.steps import basis as basis_step
@@ -464,3 +466,31 @@ def test_left_out_bands_are_not_used(tmp_path):
     wavelength = np.linspace(1.05, 2.5, 14)
     expected = wavelength[~((wavelength >= 1.4) & (wavelength <= 1.6)) & ~((wavelength >= 2.0) & (wavelength <= 2.1))]
     assert arrays_of(basis, "basis")["wavelength"].tolist() == expected.tolist()
+
+
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 60), st.integers(1, 40)), elements=st.floats(-2, 2, width=32)),
+    st.randoms(use_true_random=False),
+)
+def test_values_of_rank_are_those_of_the_sorted_rows(spectra, random):
+    row = np.array(sorted(random.sample(range(len(spectra)), random.randint(1, len(spectra)))))
+    rank = np.array(sorted(random.choices(range(len(row)), k=4)))
+    first = random.randint(0, spectra.shape[1] - 1)
+    found = kernels.values_of_rank(spectra, row, rank, first, spectra.shape[1])
+    assert_array_equal(found, np.sort(spectra[row], axis=0)[rank, first:].T)
+
+
+@pytest.mark.parametrize("outlier", [1e6, -1e6])
+def test_fences_are_widened_percentiles_whatever_lies_far_out(outlier):
+    spectra = np.random.default_rng(4).normal(0.2, 0.01, (5000, 37)).astype(np.float32)
+    spectra[17] = outlier
+    low, high = np.percentile(spectra.astype(np.float64), [1, 99], axis=0)
+    within = fences.fences(spectra)
+    assert_allclose(within.low, low - (high - low), rtol=1e-12)
+    assert_allclose(within.high, high + (high - low), rtol=1e-12)
+
+
+def test_spectra_are_taken_in_the_order_of_pixels():
+    lines = np.random.default_rng(1).random((3, 21, 50), np.float32)
+    usable = np.random.default_rng(2).random((3, 50)) < 0.6
+    assert_array_equal(kernels.take_spectra(lines, usable), lines.transpose(0, 2, 1)[usable])

@@ -186,7 +186,7 @@ SAMPLER = {
 }
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),
-    *("pds", "envi", "geotiff", "tile", "bands", "image", "ddr", "wavelength", "volcano"),
+    *("pds", "label_tokens", "envi", "geotiff", "tile", "bands", "image", "ddr", "wavelength", "volcano"),
     *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
     *("label_files", "labels", "drawings", "places", "shapes", "points", "rois", "class_raster", "raster_grid"),
     *("inspection", "survey", "quicklook"),

@@ -34,6 +34,7 @@ GROUP_LINES = 8
 SAME_BAND = 0.001
 """Bands of two scenes are the same when their wavelengths differ by less (µm); bands lie 0.0065 µm apart."""
 
+Part = TypeVar("Part")
 Result = TypeVar("Result")
 Number = TypeVar("Number", bound=np.generic)
 
@@ -52,30 +53,31 @@ class CleanedScene:
         """(n_bands,) µm."""
         return self.corrections.wavelength
 
-    def map_blocks(self, function: Callable[[Block], Result], every: int = 1) -> Iterator[tuple[int, list[Result]]]:
-        """The first line of each cleaned block, in their order, and what `function`, called in threads, makes of its
-        strips, from left to right. Strips are LANES wide, and NaN beyond the image.
+    def map_blocks(
+        self, of_strip: Callable[[Block], Part], of_block: Callable[[int, list[Part]], Result], every: int = 1
+    ) -> Iterator[Result]:
+        """What `of_block`, given its first line and what `of_strip` made of its strips from left to right, makes of
+        each cleaned block, in their order. Both are called in threads. Strips are LANES wide, NaN beyond the image.
 
         With `every` above 1, only each `every`-th group of GROUP_LINES lines is cleaned.
         """
 
-        def of_rows(rows: slice) -> tuple[int, list[Result]]:
-            return rows.start, [function(self._finish(strip)) for strip in self._prepare(rows)]
+        def of_rows(rows: slice) -> Result:
+            return of_block(rows.start, [of_strip(self._finish(strip)) for strip in self._prepare(rows)])
 
-        def of_block(block: Block) -> tuple[int, list[Result]]:
-            return block.first, [function(self._finish(strip)) for strip in cut(block)]
+        def of_ratios(block: Block) -> Result:
+            return of_block(block.first, [of_strip(self._finish(strip)) for strip in cut(block)])
 
         if self.corrections.ratio is None:
             return in_order(of_rows, self._rows(every))
         prepared = in_order(lambda rows: self.join(list(self._prepare(rows))), self._rows(1))
         ratioed = self._divide_by_bland(prepared)
-        return in_order(of_block, (block for block in ratioed if (block.first // GROUP_LINES) % every == 0))
+        return in_order(of_ratios, (block for block in ratioed if (block.first // GROUP_LINES) % every == 0))
 
     def blocks(self) -> Iterator[Block]:
         """The cleaned lines; an InputError behind the last when no pixel is usable."""
         n_usable = 0
-        for _, strips in self.map_blocks(lambda strip: strip):
-            block = self.join(strips)
+        for block in self.map_blocks(lambda strip: strip, lambda _, strips: self.join(strips)):
             n_usable += int(block.usable().sum())
             yield block
         self.check_usable(n_usable)
@@ -258,7 +260,7 @@ def _column_gains(scene: CleanedScene) -> NDArray[np.float32] | None:
         ratio = kernels.median_keys(keys, band[0], band[-1] + 1)[:, :n_columns]
         return stripes.column_gains(ratio.T).T.astype(np.float32)
 
-    return np.concatenate(list(in_order(gains, [range(n_bands)[at : at + 8] for at in range(0, n_bands, 8)])))
+    return np.concatenate(list(in_order(gains, [range(n_bands)[at : at + 16] for at in range(0, n_bands, 16)])))
 
 
 def _keep_level(scene: CleanedScene, rows: slice, place: NDArray[np.int32], keys: NDArray[np.uint16]) -> None:

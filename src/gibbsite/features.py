@@ -39,6 +39,8 @@ RANK_FLOOR = 1e-6
 """Variance, against one standardised band's, below which a component is rounding and not signal."""
 MOST_PAIRS = 2**14
 """Neighbours whose differences are added up in a scene, spread over it: plenty for the noise of some hundred bands."""
+FEW_PAIRS = 2**11
+"""The same where noise is only told, not asked which features there are: its shares are then good to 3 %."""
 ROWS_AT_ONCE = 2**12
 """Spectra per matrix product: bounds memory, and 2¹² · 4 · 2³⁴ is below 2⁵³, where float64 stops being exact."""
 
@@ -102,13 +104,13 @@ def band_sums(spectra: Spectra, within: Fences) -> BandSums:
     return sum(in_order(of_rows, range(0, len(spectra), ROWS_AT_ONCE)), no_sums(spectra.shape[1]))
 
 
-def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences) -> BandSums:
+def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences, most_pairs: int = MOST_PAIRS) -> BandSums:
     """Sums over the differences of neighbours in a line: of the spectra (n_spectra, n_bands) of pixels y · width + x.
 
     The ground changes little from one pixel to the next, so a difference is mostly noise, stripes included.
     """
     left = np.flatnonzero((np.diff(pixel) == 1) & (pixel[1:] % width != 0))
-    left = left[:: -(-len(left) // MOST_PAIRS) or 1]
+    left = left[:: -(-len(left) // most_pairs) or 1]
 
     def of_pairs(start: int) -> BandSums:
         rows = left[start : start + ROWS_AT_ONCE]

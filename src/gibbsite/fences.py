@@ -13,6 +13,8 @@ Spectra = NDArray[np.floating]
 
 CELLS = 2**17
 """Cells from the middle of a band's fences to either; int64 then has room for 2²⁹ pixels on the fences."""
+_BANDS = 32
+"""Bands whose fences a thread finds at once."""
 
 
 @dataclass(frozen=True)
@@ -25,26 +27,26 @@ class Fences:
     """(n_bands,) reflectance."""
 
 
-def fences(sample: Spectra) -> Fences:
-    """Fences (n_bands,) of a sample (n_spectra, n_bands): the 1-99 % range, widened by its length either way.
+def fences(spectra: Spectra, row: NDArray[np.integer] | None = None) -> Fences:
+    """Fences (n_bands,) of spectra (n_spectra, n_bands), or of some rows of them: the 1-99 % range, widened by its
+    length either way.
 
     For a normal band that is ±7 standard deviations. Up to 1 % of spikes on either side do not move them, and
     a unit that covers more than 1 % of the ground lies within them, however far it is from the rest.
     """
-    bands = np.array_split(sample, min(8, sample.shape[1]), axis=1)
-    first, last = np.concatenate(list(in_order(_outer_percentiles, bands)), axis=1)
-    reach = last - first
-    return Fences(first - reach, last + reach)
-
-
-def _outer_percentiles(sample: Spectra) -> Floats:
-    """The 1st and the 99th percentile (2, n_bands) of a sample (n_spectra, n_bands), between its values linearly."""
-    place = np.array([0.01, 0.99]) * (len(sample) - 1)
+    row = np.arange(len(spectra)) if row is None else row
+    place = np.array([0.01, 0.99]) * (len(row) - 1)
     below = place.astype(np.intp)
-    above = np.minimum(below + 1, len(sample) - 1)
-    ordered = np.partition(np.ascontiguousarray(sample.T), np.unique([below, above]), axis=1).T
-    low, high = ordered[below].astype(np.float64), ordered[above].astype(np.float64)
-    return np.asarray(low + (high - low) * (place - below)[:, None])
+    rank = np.sort(np.append(below, np.minimum(below + 1, len(row) - 1)))
+    starts = range(0, spectra.shape[1], _BANDS)
+
+    def of_bands(start: int) -> NDArray[np.floating]:
+        return kernels.values_of_rank(spectra, row, rank, start, min(start + _BANDS, spectra.shape[1]))
+
+    low, above_low, high, above_high = np.concatenate(list(in_order(of_bands, starts))).T.astype(np.float64)
+    share = place - below
+    first, last = low + (above_low - low) * share[0], high + (above_high - high) * share[1]
+    return Fences(first - (last - first), last + (last - first))
 
 
 def in_cells(spectra: Spectra, within: Fences) -> Floats:

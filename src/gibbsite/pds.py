@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from gibbsite import crism, image
 from gibbsite.errors import InputError
 from gibbsite.image import Layout
+from gibbsite.label_tokens import label_lexer
 
 with warnings.catch_warnings():
     # pvl warns, when imported, of an optional package and of its own old names; neither concerns our users.
     warnings.simplefilter("ignore")
     import pvl
     import pvl.decoder
+    import pvl.parser
 
 _KEPT = (
     "PRODUCT_ID",
@@ -93,7 +95,7 @@ def read_label(path: Path) -> Label:
     if "PDS_VERSION_ID" not in text:
         raise InputError(f"{path}: not a PDS3 label (no PDS_VERSION_ID in it); give the product's own .lbl")
     try:
-        module = pvl.loads(text, decoder=_Decoder())
+        module = pvl.loads(text, parser=pvl.parser.OmniParser(decoder=_Decoder(), lexer_fn=label_lexer))
     except Exception as error:  # pvl raises many kinds for broken text; all mean the same to the user
         raise InputError(f"{path}: broken label ({' '.join(str(error).split())}); fetch it anew") from None
     files = [module, *module.getall("FILE")] if "FILE" in module else [module]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import image, kernels, scene
+from gibbsite import kernels, scene
 from gibbsite.errors import InputError
 from gibbsite.ingest import detector_columns, judge_bands
 from gibbsite.product import Product
@@ -98,8 +98,6 @@ def of_observation(product: Product, settings: Ingest) -> Source:
     order = np.argsort(product.wavelength, kind="stable")
     stored = _Stored(product, settings)
     good, valid = stored.survey()
-    # The survey looks at all bands, what follows only at those in use: the others need not stay in memory.
-    image.let_go(product.pixels)
     if not valid.any():
         raise InputError(f"{product.files[0]}: no pixel has enough of its good bands; check ingest.max_bad_bands")
 
@@ -142,7 +140,8 @@ class _Stored:
     def survey(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which bands (in file order) and pixels (line, sample) are fit for use."""
         listed = self.product.listed_good
-        blocks = [slice(start, start + 16) for start in range(0, self.product.shape[0], 16)]
+        # Threads that read far from each other would make the disk, or what reads ahead of them, jump about.
+        blocks = [slice(start, start + 4) for start in range(0, self.product.shape[0], 4)]
 
         def of_block(rows: slice) -> tuple[Any, Any, Any]:
             return kernels.survey_stored(self.lines(rows), self.limits, self.fill, listed)

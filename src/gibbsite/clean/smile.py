@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite import kernels
+
 Floats = NDArray[np.float64]
 
 _POINTS = 4
@@ -30,32 +32,12 @@ def resampling(by_column: Floats, wanted: Floats) -> ColumnWeights:
     n_columns, n_bands = by_column.shape
     known = np.flatnonzero(np.isfinite(by_column).all(axis=1))
     points = min(_POINTS, n_bands)
-    below = [np.searchsorted(by_column[column], wanted) - points // 2 for column in known]
-    first = np.clip(np.array(below, np.int64).reshape(len(known), len(wanted)), 0, n_bands - points)
-    node = [by_column[known[:, None], first + point] for point in range(points)]
-    share = _lagrange(node, wanted)
+    row = by_column[known]
+    first = kernels.nearest_bands(row, wanted, points)
     start = first.min(axis=0, initial=n_bands - points)
     width = int((first - start).max(initial=0)) + points
     start = np.minimum(start, n_bands - width)
     weight = np.full((len(wanted), width, n_columns), np.nan, np.float32)
     weight[:, :, known] = 0.0
-    band = np.arange(len(wanted))
-    for point in range(points):
-        weight[band, first - start + point, known[:, None]] = share[point]
+    kernels.polynomial_weights(row, wanted, points, first, start, known, weight)
     return ColumnWeights(start, weight)
-
-
-def _lagrange(node: list[Floats], place: Floats) -> list[Floats]:
-    """For each of the nodes (…, n), the weight of the value there in the polynomial through all, at `place` (n).
-
-    A place outside its nodes counts as the nearest of them: polynomials run away there.
-    """
-    held = np.clip(place, node[0], node[-1])
-    weights = []
-    for mine in node:
-        weight = np.ones_like(mine)
-        for other in node:
-            if other is not mine:
-                weight *= (held - other) / (mine - other)
-        weights.append(weight)
-    return weights

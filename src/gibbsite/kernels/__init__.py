@@ -13,7 +13,6 @@ from gibbsite.kernels.lines import (
     combine_bands_of_strip,
     divide_air,
     divide_columns,
-    number_cells,
     project_lines,
     survey_stored,
     take_lines,
@@ -21,6 +20,8 @@ from gibbsite.kernels.lines import (
 )
 from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, part_seats, take_seats
 from gibbsite.kernels.sides import take_sides
+from gibbsite.kernels.smile import nearest_bands, polynomial_weights
+from gibbsite.kernels.spectra import number_cells, take_spectra, values_of_rank
 from gibbsite.kernels.spikes import despike_columns, despike_spectra
 from gibbsite.kernels.stripes import keep_level_ratios, keep_ratios, median_keys
 from gibbsite.kernels.sums import add_up
@@ -54,14 +55,18 @@ __all__ = [
     "log_density",
     "log_fit",
     "median_keys",
+    "nearest_bands",
     "number_cells",
     "part_seats",
+    "polynomial_weights",
     "project_lines",
     "scan_block",
     "survey_stored",
     "take_lines",
     "take_seats",
     "take_sides",
+    "take_spectra",
     "take_stored",
     "uniforms",
+    "values_of_rank",
 ]

@@ -219,7 +219,23 @@ def combine_bands_of_strip(lines, start, weight):
     combined = aligned_lines(n_lines, n_out)
     source, target = lines.reshape(n_lines * n_bands, LANES), combined.reshape(n_lines * n_out, LANES)
     share = weight.reshape(n_out * width, LANES)
-    for y in range(n_lines):
+    n_even = n_lines - n_lines % 4
+    # Four lines with one load of the weights, of which there are more than the nearest cache holds.
+    for y in range(0, n_even, 4):
+        for b in range(n_out):
+            first = y * n_bands + start[b]
+            one = two = three = four = spread(np.float32(0.0))
+            for t in range(width):
+                some = load(share, b * width + t)
+                one = add_product(one, some, load(source, first + t))
+                two = add_product(two, some, load(source, first + n_bands + t))
+                three = add_product(three, some, load(source, first + 2 * n_bands + t))
+                four = add_product(four, some, load(source, first + 3 * n_bands + t))
+            store(target, y * n_out + b, one)
+            store(target, (y + 1) * n_out + b, two)
+            store(target, (y + 2) * n_out + b, three)
+            store(target, (y + 3) * n_out + b, four)
+    for y in range(n_even, n_lines):
         for b in range(n_out):
             total = spread(np.float32(0.0))
             for t in range(width):
@@ -268,15 +284,3 @@ def _subtract_projection(feature, within, square, rest):
         for g in range(n_features):
             for i in range(n_samples):
                 rest[i] -= within[f, g] * feature[f, i] * feature[g, i]
-
-
-@njit(nogil=True, cache=True)
-def number_cells(spectra, table):
-    """Numbers (n_spectra, band) of the cells that spectra fall into; `table` (4, band): low, high, middle, width."""
-    n_spectra, n_bands = spectra.shape
-    cell = np.empty((n_spectra, n_bands), np.float64)
-    for y in range(n_spectra):
-        for b in range(n_bands):
-            value = min(max(np.float64(spectra[y, b]), table[0, b]), table[1, b])
-            cell[y, b] = np.rint((value - table[2, b]) / table[3, b])
-    return cell

@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from gibbsite.kernels.medians import band_residuals
-from gibbsite.kernels.vectors import aligned_lines, any_beyond, larger_size, load, spread
+from gibbsite.kernels.strips import less_median_of_3
+from gibbsite.kernels.vectors import aligned_lines, any_beyond, larger_size, load, size, spread, store
 
 _TO_SIGMA, _TO_SIGMA_OF_3 = np.float32(1.2533141), np.float32(1.7724539)
 """Mean absolute residual of normal noise -> its standard deviation: √(π/2) from a wide median, √π from that of three
@@ -43,11 +44,12 @@ def despike_spectra(lines, windows, n_sigma, first, last, replaced):
         here = y - 1
         if here < first:
             continue
-        _measure(residual[here % 3, 0], to_sigma, sigma)
+        _measure(residual[here % 3, 0], to_sigma, sigma.reshape(1, n_samples))
         # The first and the last line of a scene have one neighbour.
         above = residual[(here - 1) % 3] if here > 0 else residual[y % 3]
         below = residual[y % 3] if y < len(lines) else above
-        _mend(lines[here], residual[here % 3], (above, below), (sigma, n_sigma), replaced[here - first])
+        suspicion = _suspect_any(residual[here % 3], sigma, n_sigma)
+        _mend(lines[here], residual[here % 3], (above, below), (sigma, n_sigma), replaced[here - first], suspicion)
 
 
 @njit(nogil=True, cache=True)
@@ -58,72 +60,70 @@ def despike_columns(lines, n_sigma, first, last, replaced):
     """
     n_bands, n_samples = lines.shape[1:]
     residual, nothing = aligned_lines(1, n_bands), np.zeros((1, n_bands, n_samples), np.float32)
-    sigma = np.empty(n_samples, np.float32)
-    above = lines[max(first, 1) - 1].copy()
+    sigma, kept = np.empty(n_samples, np.float32), aligned_lines(1, n_bands)[0]
+    above = lines[max(first, 1) - 1]
     for y in range(max(first, 1), min(last, len(lines) - 1)):
-        here, below = lines[y].copy(), lines[y + 1]
-        _line_residuals(above, here, below, residual[0])
-        _measure_between(above, here, below, sigma)
-        _mend(lines[y], residual, (nothing, nothing), (sigma, n_sigma), replaced[y - first])
-        above = here
+        _compare_lines(above, lines[y], lines[y + 1], residual[0], sigma.reshape(1, n_samples))
+        above = lines[y]
+        is_any, suspected = _suspect_any(residual, sigma, n_sigma)
+        if is_any.any():
+            # The line below is compared with what was measured here, not with what is put in its place.
+            kept[:] = lines[y]
+            above = kept
+            _mend(lines[y], residual, (nothing, nothing), (sigma, n_sigma), replaced[y - first], (is_any, suspected))
 
 
 @njit(nogil=True, cache=True)
-def _line_residuals(above, here, below, residual):
-    """Set residual to the middle one of three lines (band, sample) less their median; 0 where one beside is missing."""
-    n_bands, n_samples = here.shape
-    for b in range(n_bands):
-        for i in range(n_samples):
-            # NaN - NaN is not 0.
-            is_whole = (above[b, i] - above[b, i]) + (below[b, i] - below[b, i]) == np.float32(0.0)
-            median = _median3(above[b, i], here[b, i], below[b, i])
-            residual[b, i] = here[b, i] - median if is_whole else np.float32(0.0)
-
-
-@njit(nogil=True, cache=True)
-def _measure(residual, to_sigma, sigma):
-    """Put the standard deviation of each sample's residuals (band, sample) into sigma (sample)."""
-    n_bands, n_samples = residual.shape
-    sigma[:] = np.float32(0.0)
-    for b in range(n_bands):
-        for i in range(n_samples):
-            sigma[i] += abs(residual[b, i])
-    for i in range(n_samples):
-        sigma[i] *= to_sigma / np.float32(n_bands)
-
-
-@njit(nogil=True, cache=True)
-def _measure_between(above, here, below, sigma):
-    """Put the standard deviation of the noise in the middle one of three lines (band, sample) into sigma (sample).
+def _compare_lines(above, here, below, residual, sigma):
+    """Set residual to the middle one of three lines (band, sample) less their median, 0 where one beside is missing,
+    and sigma (1, sample) to the standard deviation of its noise.
 
     From band to band, the distance of a value from the mean of the two changes by noise alone, whatever the ground
     does. (The residual to a median of three would not do: it is 0 throughout on a slope.)
     """
-    n_bands, n_samples = here.shape
-    half = np.float32(0.5)
-    before = here[0] - half * (above[0] + below[0])
-    sigma[:] = np.float32(0.0)
-    for b in range(1, n_bands):
-        for i in range(n_samples):
-            apart = here[b, i] - half * (above[b, i] + below[b, i])
-            sigma[i] += abs(apart - before[i])
-            before[i] = apart
-    for i in range(n_samples):
-        sigma[i] *= _TO_SIGMA_OF_STEPS / np.float32(max(1, n_bands - 1))
+    n_bands = len(here)
+    half, total = spread(np.float32(0.5)), spread(np.float32(0.0))
+    before = load(here, 0) - half * (load(above, 0) + load(below, 0))
+    for b in range(n_bands):
+        one, two, three = load(above, b), load(here, b), load(below, b)
+        store(residual, b, less_median_of_3(one, two, three))
+        apart = two - half * (one + three)
+        # In the first band they are the same, so nothing is added.
+        total = total + size(apart - before)
+        before = apart
+    store(sigma, 0, total * spread(_TO_SIGMA_OF_STEPS / np.float32(max(1, n_bands - 1))))
 
 
 @njit(nogil=True, cache=True)
-def _mend(values, residual, beside, limit, replaced):
-    """Replace the spikes in values (band, sample), by residuals (window, band, sample) of it and the lines beside it.
+def _measure(residual, to_sigma, sigma):
+    """Put the standard deviation of each sample's residuals (band, sample) into sigma (1, sample)."""
+    n_bands = len(residual)
+    total = spread(np.float32(0.0))
+    for b in range(n_bands):
+        total = total + size(load(residual, b))
+    store(sigma, 0, total * spread(to_sigma / np.float32(n_bands)))
 
-    `limit` is the standard deviation (sample) of the noise and how many of it make a spike.
-    """
+
+@njit(nogil=True, cache=True)
+def _suspect_any(residual, sigma, n_sigma):
+    """Whether any window (band), and which (window, band), suspects a band: residuals (window, band, sample)."""
     n_windows, n_bands, n_samples = residual.shape
     suspected, is_any = np.zeros((n_windows, n_bands), np.bool_), np.zeros(n_bands, np.bool_)
-    sigma, n_sigma = limit
     for number in range(n_windows):
         _suspect(residual[number], sigma.reshape(1, n_samples), n_sigma, suspected[number])
         is_any |= suspected[number]
+    return is_any, suspected
+
+
+@njit(nogil=True, cache=True)
+def _mend(values, residual, beside, limit, replaced, suspicion):
+    """Replace the spikes in values (band, sample), by residuals (window, band, sample) of it and the lines beside it.
+
+    `limit` is the standard deviation (sample) of the noise and how many of it make a spike; `suspicion` is what
+    `_suspect_any` says.
+    """
+    n_windows, n_bands, n_samples = residual.shape
+    is_any, suspected = suspicion
     is_done = np.empty(n_samples, np.int32)
     for b in range(n_bands):
         if not is_any[b]:
@@ -141,7 +141,10 @@ def _suspect(residual, sigma, n_sigma, suspected):
     bands on either side: without that nothing is a spike, and `_replace` need not look."""
     n_bands = len(residual)
     noise, factor = load(sigma, 0), spread(n_sigma)
+    limit = noise * factor
     for b in range(n_bands):
+        if not any_beyond(load(residual, b), limit):
+            continue
         farther = larger_size(load(residual, _within(b - 2, n_bands)), load(residual, _within(b + 2, n_bands)))
         suspected[b] = any_beyond(load(residual, b), larger_size(noise, farther) * factor)
 
@@ -193,8 +196,3 @@ def _lower(a, b):
 @njit(nogil=True, cache=True)
 def _upper(a, b):
     return b if a < b else a
-
-
-@njit(nogil=True, cache=True)
-def _median3(a, b, c):
-    return _lower(_upper(_lower(a, c), b), _upper(a, c))

@@ -47,6 +47,27 @@ def count_missing(_typing, count, value):
 
 
 @intrinsic
+def less_median_of_3(_typing, above, here, below):
+    """here less the median of the three; 0 where above or below is missing."""
+
+    def generate(_context, builder, _signature, arguments):
+        above, here, below = arguments
+
+        def lower_and_higher(a, b):
+            is_lower = builder.fcmp_ordered("<", a, b)
+            return builder.select(is_lower, a, b), builder.select(is_lower, b, a)
+
+        lower, higher = lower_and_higher(above, below)
+        median = lower_and_higher(lower_and_higher(lower, here)[1], higher)[0]
+        # NaN - NaN is not 0.
+        nothing = builder.fadd(builder.fsub(above, above), builder.fsub(below, below))
+        is_whole = builder.fcmp_ordered("==", nothing, constant(0.0))
+        return builder.select(is_whole, builder.fsub(here, median), constant(0.0))
+
+    return vector(above, here, below), generate
+
+
+@intrinsic
 def next_lane(_typing, value):
     """The value of the next sample in each lane; the last keeps its own."""
 

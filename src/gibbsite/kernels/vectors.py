@@ -213,6 +213,12 @@ def add_product(_typing, total, a, b):
 
 
 @intrinsic
+def size(_typing, value):
+    """|value|."""
+    return vector(value), lambda _context, builder, _signature, arguments: absolute(builder, arguments[0])
+
+
+@intrinsic
 def larger_size(_typing, a, b):
     """The larger of |a| and |b|."""
 

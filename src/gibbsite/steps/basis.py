@@ -1,6 +1,7 @@
 """Learn, from all scenes, the basis that turns spectra into features."""
 
 import argparse
+import itertools
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import feature_store, features, fences
-from gibbsite.cleaned import CleanedScene, check_bands, open_cleaned
+from gibbsite import feature_store, features, fences, kernels
+from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.features import Basis, Learnt
 from gibbsite.settings import Features, Settings
 
@@ -44,25 +45,32 @@ def learn(scenes: Sequence[CleanedScene], chosen: Features) -> Basis:
     n_valid = sum(int(scene.source.valid.sum()) for scene in scenes)
     every = -(-n_valid // MOST)
     samples = [_spectra(scene, every) for scene in scenes]
-    n_found = sum(len(pixel) for pixel, _ in samples)
-    share = min(1.0, SAMPLE / max(1, n_found))
-    within = fences.fences(np.concatenate([spectra[_is_chosen(pixel, share)] for pixel, spectra in samples]))
+    pixels, every_spectrum = (np.concatenate(part) if len(part) > 1 else part[0] for part in zip(*samples, strict=True))
+    share = min(1.0, SAMPLE / max(1, len(pixels)))
+    within = fences.fences(every_spectrum, np.flatnonzero(_is_chosen(pixels, share)))
     sums = noise = features.no_sums(len(within.low))
+    is_decided = chosen.method == "pca" and chosen.n_features != "auto"
+    most_pairs = features.FEW_PAIRS if is_decided else features.MOST_PAIRS
     for scene, (pixel, spectra) in zip(scenes, samples, strict=True):
         sums += features.band_sums(spectra, within)
-        noise += features.noise_sums(spectra, pixel, scene.source.valid.shape[1], within)
+        noise += features.noise_sums(spectra, pixel, scene.source.valid.shape[1], within, most_pairs)
     return features.fit_basis(Learnt(sums, noise, within, scenes[0].wavelength), chosen.n_features, chosen.method)
 
 
 def _spectra(scene: CleanedScene, every: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Numbers (n_pixels,) and spectra (n_pixels, n_bands) of the usable pixels of each `every`-th group of lines."""
+    """Numbers (n_pixels,) and spectra (n_pixels, n_bands) of the usable pixels of each `every`-th group of lines.
 
-    parts = []
-    for first, strips in scene.map_blocks(lambda strip: strip, every):
-        block = scene.join(strips)
-        usable = block.usable()
-        parts.append((scene.pixel(first, usable), block.lines.transpose(0, 2, 1)[usable]))
-    pixel, spectra = (np.concatenate(part) for part in zip(*parts, strict=True))
+    They come strip by strip, in each line by line.
+    """
+    width = scene.source.valid.shape[1]
+
+    def of_strip(strip: Block) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        usable = strip.usable()
+        line, sample = np.nonzero(usable)
+        return (strip.first + line) * width + strip.start + sample, kernels.take_spectra(strip.lines, usable)
+
+    blocks = scene.map_blocks(of_strip, lambda _, strips: strips, every)
+    pixel, spectra = (np.concatenate(part) for part in zip(*itertools.chain.from_iterable(blocks), strict=True))
     scene.check_usable(len(pixel))
     return pixel, spectra
 

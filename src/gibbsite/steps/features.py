@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import feature_store, features
+from gibbsite import feature_store, features, kernels
 from gibbsite.before_after import Glimpse, QuickLook
 from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.feature_store import FeatureBlock, Written
@@ -63,24 +63,26 @@ def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None =
         feature, error = project_strip(strip.lines)
         return _Strip(feature, error, strip.n_despiked, look.of_strip(strip) if look is not None else None)
 
+    def of_block(first: int, strips: list[_Strip]) -> tuple[FeatureBlock, list[Glimpse]]:
+        error = scene.across([strip.error for strip in strips])
+        usable = np.isfinite(error)
+        value = kernels.take_spectra(scene.across([strip.feature for strip in strips]), usable)
+        block = FeatureBlock(
+            pixel=scene.pixel(first, usable),
+            feature=features.quantise(value),
+            error=error[usable].astype(np.float32),
+            n_despiked=scene.across([strip.n_despiked for strip in strips])[usable].astype(np.uint16),
+            n_clipped=int((np.abs(value) > FIXED_CLIP).sum()),
+        )
+        return block, [strip.glimpse for strip in strips if strip.glimpse is not None]
+
     def blocks() -> Iterator[FeatureBlock]:
         n_usable = 0
-        for first, strips in scene.map_blocks(of_strip):
-            feature = scene.across([strip.feature for strip in strips])
-            error = scene.across([strip.error for strip in strips])
-            n_despiked = scene.across([strip.n_despiked for strip in strips])
-            usable = np.isfinite(error)
-            value = feature.transpose(0, 2, 1)[usable]
-            n_usable += len(value)
+        for block, glimpses in scene.map_blocks(of_strip, of_block):
+            n_usable += len(block.pixel)
             if look is not None:
-                look.add([strip.glimpse for strip in strips if strip.glimpse is not None])
-            yield FeatureBlock(
-                pixel=scene.pixel(first, usable),
-                feature=features.quantise(value),
-                error=error[usable].astype(np.float32),
-                n_despiked=n_despiked[usable].astype(np.uint16),
-                n_clipped=int((np.abs(value) > FIXED_CLIP).sum()),
-            )
+                look.add(glimpses)
+            yield block
         scene.check_usable(n_usable)
 
     source = scene.source
