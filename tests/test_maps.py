@@ -1,6 +1,7 @@
 """From draws to maps: which classes are the same in two answers."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,14 @@ def test_a_class_without_partner_stands_for_none() -> None:
     # Discovered class 1 of the reference falls apart; the larger part is it.
     parts = np.eye(3)[[0, 0, 0, 1, 2]] + np.array([0.0, 0.0, 0.1])
     assert maps.match_classes(parts, reference, 1).tolist() == [0, -1, 1]
+
+
+@pytest.mark.parametrize(("n_shared", "partner"), [(3, 1), (1, -1)])
+def test_a_pair_shares_a_tenth_of_the_smaller_class(n_shared: int, partner: int) -> None:
+    reference = np.eye(2)[np.repeat([0, 1], [100, 20])]
+    # The reference's second class has 20 rows; the other answer's second class a few of them, and 30 of the first.
+    other = np.eye(2)[np.repeat([0, 1, 0], [70, 30 + n_shared, 20 - n_shared])]
+    assert maps.match_classes(other, reference, 0).tolist() == [0, partner]
 
 
 def test_a_known_class_stands_for_itself_whatever_its_pixels() -> None:

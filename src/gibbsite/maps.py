@@ -12,6 +12,8 @@ from gibbsite.components import Components
 from gibbsite.statistics import Floats, Integers
 
 Codes = NDArray[np.uint16]
+LEAST_SHARED = 0.1
+"""Of the smaller of two classes: they are not the same if they share less."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,16 @@ def match_classes(probability: Floats, reference: Floats, n_known: int) -> Integ
     """(n_classes,) class of the reference that each class of other probabilities of the same pixels stands for.
 
     Known classes stand for themselves. Discovered ones are paired, one to one, so that the pairs share as many pixels
-    as possible; -1 for those left over.
+    as possible; -1 for those left over, and for those whose partner is another class: an assignment pairs all it can,
+    also what shares next to nothing.
     """
     found = np.full(probability.shape[1], -1)
     found[:n_known] = np.arange(n_known)
-    shared = probability[:, n_known:].T @ reference[:, n_known:]
+    mine, others = probability[:, n_known:], reference[:, n_known:]
+    shared = mine.T @ others
     one, other = linear_sum_assignment(-shared)
-    found[n_known + one] = n_known + other
+    is_same = shared[one, other] >= LEAST_SHARED * np.minimum(mine.sum(0)[one], others.sum(0)[other])
+    found[n_known + one[is_same]] = n_known + other[is_same]
     return found
 
 
