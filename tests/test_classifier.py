@@ -151,3 +151,15 @@ def test_probabilities_are_averaged_over_the_last_sweeps_of_all_chains() -> None
         assert (one.labels_[cluster == 0] == 3).mean() > 0.95
     with pytest.raises(AssertionError):
         np.testing.assert_allclose(fitted[0].predict_proba(x), fitted[1].predict_proba(x))
+
+
+def test_classes_are_those_that_some_row_has_by_size_with_their_components() -> None:
+    x, _, label = table()
+    fitted = NonExhaustiveClassifier(sweeps=20, chains=3, random_state=3).fit(x, label)
+    size = np.array([(fitted.labels_ == k).sum() for k in fitted.classes_])
+    assert (size[2:] > 0).all()
+    assert (np.diff(size[2:]) <= 0).all()
+    assert len(fitted.n_components_) == len(fitted.classes_)
+    assert (fitted.n_components_ >= 1).all()
+    far = fitted.predict_proba(np.full((1, 3), 1e9))
+    np.testing.assert_allclose(far.sum(), 1.0)

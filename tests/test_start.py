@@ -11,11 +11,14 @@ from handmade_chains import clusters, prior, rules
 N_PIXELS = 1200
 
 
-def begin(n_cells: tuple[int, int], n_labelled: int, is_single: bool = False) -> tuple[State, np.ndarray]:
-    """The first state over four clear clusters, the first of which has labels, and the mean of each cluster."""
+def begin(
+    n_cells: tuple[int, int], n_labelled: int, is_single: bool = False, of_known: tuple[int, ...] = (0,)
+) -> tuple[State, np.ndarray]:
+    """The first state over four clear clusters, and the mean of each; some rows of those of one class have labels."""
     pixels, label = clusters(N_PIXELS, 3, 4)
     known = np.full(N_PIXELS, -1, np.int16)
-    known[np.flatnonzero(label == 0)[:n_labelled]] = 0
+    for cluster in of_known:
+        known[np.flatnonzero(label == cluster)[:n_labelled]] = 0
     pixels = Tile(0, pixels.feature, known)
     given = prior(3, spread=0.0) if is_single else prior(3)
     chosen = rules(N_PIXELS, n_known=int(n_labelled > 0), birth_block=200, class_rule="reach", is_single=is_single)
@@ -67,3 +70,12 @@ def test_cells_are_divided_into_parts_that_share_no_pixel() -> None:
     assert np.unique(parts[cell == 1]).size == 5
     assert np.unique(parts[cell == 2]).size == 50, "a cell has at most half as many parts as pixels"
     assert len(np.unique(parts)) == parts.max() + 1 == 56
+
+
+def test_in_igmm_cells_among_labelled_pixels_begin_in_their_class_whatever_its_shape() -> None:
+    # One known class of two clusters is no Gaussian: by the joint the second one would be a class of its own.
+    state, _ = begin((12, 0), 60, is_single=True, of_known=(0, 1))
+    assert len(state.class_of) == 3
+    _, label = clusters(N_PIXELS, 3, 4)
+    assert abs(state.statistics.n[0] - (label < 2).sum()) <= 5
+    assert len(begin((12, 0), 60, is_single=True)[0].class_of) == 4, "clusters without labels are classes of their own"

@@ -54,23 +54,29 @@ class Run:
 
 
 def match_draws(runs: list[Run], feature: NDArray[np.int16], n_known: int) -> list[tuple[Components, Integers]]:
-    """Draws of all chains, the best one first, and for which class of its best state each of their classes stands.
+    """Draws of all chains, and for which common class each of their classes stands; -1 for what passes.
 
     One sweep is a matter of chance where classes overlap, and so is where one chain has settled: the mean over many is
-    right more often.
+    right more often. The chains take turns, so that none of them says alone which classes there are.
     """
     some = feature[:: -(-len(feature) // MATCHED_ROWS)]
-    found: list[tuple[Components, Integers]] = []
-    reference = None
-    for run in sorted(runs, key=lambda run: -run.log_joint):
-        for drawn in run.draws():
-            probability = maps.class_probabilities(some, [drawn], run.rules.step)
-            if reference is None:
-                reference = probability
-                found.append((drawn, np.arange(probability.shape[1])))
-            else:
-                found.append((drawn, maps.match_classes(probability, reference, n_known)))
-    return found
+    ordered = sorted(runs, key=lambda run: -run.log_joint)
+    draws = [drawn for turn in zip(*(run.draws() for run in ordered), strict=True) for drawn in turn]
+    answers = (maps.class_probabilities(some, [drawn], runs[0].rules.step) for drawn in draws)
+    found, mean = maps.common_classes(answers, n_known)
+    # What is seen in few draws and never likeliest is left out; rare classes may have no row among these.
+    n_seen = np.bincount(np.concatenate(found), minlength=mean.shape[1])
+    is_kept = np.isin(np.arange(mean.shape[1]), mean.argmax(1)) | (2 * n_seen >= len(draws))
+    return _renumber(list(zip(draws, found, strict=True)), np.flatnonzero(is_kept))
+
+
+def _renumber(draws: list[tuple[Components, Integers]], kept: Integers) -> list[tuple[Components, Integers]]:
+    """The draws with only these classes left, in this order."""
+    n_classes = 1 + max(int(stands_for.max()) for _, stands_for in draws)
+    # The last one is for classes that stand for none: -1.
+    place = np.full(n_classes + 1, -1)
+    place[kept] = np.arange(len(kept))
+    return [(drawn, place[stands_for]) for drawn, stands_for in draws]
 
 
 class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
@@ -78,8 +84,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
 
     Features are standardised and held as fixed point within ±32 standard deviations; nothing is projected, so whiten
     or reduce them first if there are many. Parameters are those of the `fit` settings; `settings` takes further ones
-    (kappa1, alpha, ...) as a mapping. The classes are those of the sweep with the highest joint in all chains, their
-    probabilities the mean over the best sweep and the last `averaged_sweeps` of each chain.
+    (kappa1, alpha, ...) as a mapping. Probabilities are the mean over the best sweep and the last `averaged_sweeps` of
+    each chain, and the classes those that are the likeliest one of some row.
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by name
@@ -129,9 +135,9 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             seeds = [plan.chain_seed(first, number) for number in range(1, chosen.chains + 1)]
             runs = [self._run(rows, chosen, len(known), seed) for seed in seeds]
         self._draws = match_draws(runs, rows.feature, len(known))
-        self._adopt(max(runs, key=lambda run: run.log_joint).chain, known)
+        self.labels_ = self._adopt(self._average(rows.feature).argmax(1), known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
-        self.labels_ = self.classes_[self._probabilities(table).argmax(1)]
+        self.log_joint_ = max(run.log_joint for run in runs)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
@@ -144,15 +150,18 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "classes_")
         table = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         _check_finite(table)
-        return self._probabilities(table)
+        return self._average(self._quantise(table))
 
-    def _probabilities(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        feature, total = self._quantise(table), np.zeros((len(table), len(self.classes_)))
+    def _average(self, feature: NDArray[np.int16]) -> NDArray[np.float64]:
+        """(n_rows, n_classes) mean of the draws' probabilities."""
+        n_classes = 1 + max(int(stands_for.max()) for _, stands_for in self._draws)
+        # Not 0: a row far from all others may be of classes that were left out.
+        total = np.full((len(feature), n_classes), np.finfo(np.float64).tiny)
         for drawn, stands_for in self._draws:
             is_matched = stands_for >= 0
             probability = maps.class_probabilities(feature, [drawn], features.FIXED_STEP)
             total[:, stands_for[is_matched]] += probability[:, is_matched]
-        return total[:, self._order] / total.sum(1, keepdims=True)
+        return np.asarray(total / total.sum(1, keepdims=True))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,16 +213,29 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             )
         return Run(chain, rules, list(recent))
 
-    def _adopt(self, best: Chain, known: NDArray[np.int64]) -> None:
-        """Take the names of the classes, and what people want to know, from the best chain."""
-        state, n_known = best.best, len(known)
-        size = np.bincount(state.class_of, weights=state.statistics.n, minlength=len(state.class_id))
-        self._order = np.append(np.arange(n_known), n_known + np.argsort(-size[n_known:], kind="stable"))
-        first_new = int(known.max(initial=-1)) + 1
-        self.classes_ = np.append(known, first_new + np.arange(len(size) - n_known))
-        self.is_known_ = np.arange(len(size)) < n_known
-        self.n_components_ = np.bincount(state.class_of, minlength=len(size))[self._order]
-        self.log_joint_ = best.log_joint
+    def _adopt(self, winner: Integers, known: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows' labels, from the likeliest class of each: known classes, and new ones by size."""
+        n_known = len(known)
+        size = np.bincount(winner, minlength=n_known)
+        new = n_known + np.argsort(-size[n_known:], kind="stable")
+        order = np.append(np.arange(n_known), new[size[new] > 0])
+        self._draws = _renumber(self._draws, order)
+        self.classes_ = np.append(known, int(known.max(initial=-1)) + 1 + np.arange(len(order) - n_known))
+        self.is_known_ = np.arange(len(order)) < n_known
+        self.n_components_ = self._count_components()
+        place = np.zeros(len(size), np.int64)
+        place[order] = np.arange(len(order))
+        return self.classes_[place[winner]]
+
+    def _count_components(self) -> NDArray[np.int64]:
+        """(n_classes,) components of each class, the mean over the draws that have it."""
+        n_components, n_draws = np.zeros(len(self.classes_)), np.zeros(len(self.classes_))
+        for drawn, stands_for in self._draws:
+            is_matched = stands_for >= 0
+            count = np.bincount(drawn.class_of, minlength=len(stands_for))
+            n_components[stands_for[is_matched]] += count[is_matched]
+            n_draws[stands_for[is_matched]] += 1.0
+        return np.rint(n_components / n_draws).astype(np.int64)
 
 
 def _check_finite(table: NDArray[np.float64]) -> None:

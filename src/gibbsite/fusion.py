@@ -10,7 +10,7 @@ from gibbsite import niw, splits, statistics
 from gibbsite.niw import Prior, Sums
 from gibbsite.splits import Proposal
 from gibbsite.state import Rules, State, tidy
-from gibbsite.statistics import Floats
+from gibbsite.statistics import Floats, Integers
 
 
 def fuse(state: State, rules: Rules) -> State:
@@ -32,6 +32,13 @@ def fuse(state: State, rules: Rules) -> State:
         gain[:, first] = gain[first]
         gain[second] = gain[:, second] = -np.inf
     return tidy(state, rules.n_known)
+
+
+def take_in(state: State, into: Integers) -> State:
+    """The state in which each component is one with the component given for it; -1 leaves it as it is."""
+    for one in np.flatnonzero((into >= 0) & (into != np.arange(len(into)))):
+        state = splits.merge(state, Proposal(int(into[one]), int(one), np.zeros(0), 0.0))
+    return state
 
 
 def _sums(state: State, rules: Rules) -> Sums:

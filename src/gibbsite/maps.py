@@ -1,5 +1,6 @@
 """From draws to what a map shows: the class of each pixel and how sure that is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,6 +13,8 @@ from gibbsite.components import Components
 from gibbsite.statistics import Floats, Integers
 
 Codes = NDArray[np.uint16]
+LEAST_SHARED = 0.1
+"""Of the smaller of two classes: they are not the same if they share less."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,38 @@ def match_classes(probability: Floats, reference: Floats, n_known: int) -> Integ
     """(n_classes,) class of the reference that each class of other probabilities of the same pixels stands for.
 
     Known classes stand for themselves. Discovered ones are paired, one to one, so that the pairs share as many pixels
-    as possible; -1 for those left over.
+    as possible; -1 for those left over, and for those whose partner is another class: an assignment pairs all it can,
+    also what shares next to nothing.
     """
     found = np.full(probability.shape[1], -1)
     found[:n_known] = np.arange(n_known)
-    shared = probability[:, n_known:].T @ reference[:, n_known:]
+    mine, others = probability[:, n_known:], reference[:, n_known:]
+    shared = mine.T @ others
     one, other = linear_sum_assignment(-shared)
-    found[n_known + one] = n_known + other
+    is_same = shared[one, other] >= LEAST_SHARED * np.minimum(mine.sum(0)[one], others.sum(0)[other])
+    found[n_known + one[is_same]] = n_known + other[is_same]
     return found
+
+
+def common_classes(answers: Iterable[Floats], n_known: int) -> tuple[list[Integers], Floats]:
+    """Which common class each class of each answer stands for, and (n_pixels, n_common) their mean probabilities.
+
+    Answers (n_pixels, n_classes) are taken one by one, and their classes paired with the mean of those before (online
+    relabelling after Stephens 2000); a class without partner is a common class from then on. So no answer is the
+    measure of all: what most of them tell apart is told apart, though the first one does not.
+    """
+    found: list[Integers] = []
+    total = np.zeros((0, n_known))
+    for probability in answers:
+        if not found:
+            total = np.zeros((len(probability), n_known))
+        stands_for = match_classes(probability, total / max(1, len(found)), n_known)
+        is_new = stands_for < 0
+        stands_for[is_new] = total.shape[1] + np.arange(is_new.sum())
+        total = np.pad(total, ((0, 0), (0, int(is_new.sum()))))
+        total[:, stands_for] += probability
+        found.append(stands_for)
+    return found, total / max(1, len(found))
 
 
 def certainty(probability: Floats, n_known: int) -> Certainty:

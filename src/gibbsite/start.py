@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite import gibbs, kernels, moves, streams
 from gibbsite.components import Components, draw_components
-from gibbsite.fusion import fuse
+from gibbsite.fusion import fuse, take_in
 from gibbsite.niw import Prior
 from gibbsite.state import Rules, State, tidy
 from gibbsite.statistics import Floats, Integers
@@ -125,9 +125,9 @@ def first_state(
         cell_class = _class_by_pins(cells, learnt.labelled, rules)
     reply = reduce_tiles(first_pass(components, rules))
     state = state_of(reply, components.class_of, len(components.centre), prior)
-    if rules.is_single:
-        return fuse(tidy(state, rules.n_known), rules)
     n_learnt = len(components.class_of) - len(cells.class_of)
+    if rules.is_single:
+        return fuse(tidy(take_in(state, np.append(np.arange(n_learnt), cell_class)), rules.n_known), rules)
     return _enter_classes(replace(state, class_of=np.append(state.class_of[:n_learnt], cell_class)), rules, generator)
 
 
