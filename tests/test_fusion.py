@@ -52,6 +52,14 @@ def test_known_classes_stay_two_and_keep_their_ids() -> None:
     assert fused.class_id[:2].tolist() == [0, 1]
 
 
+def test_components_are_grouped_by_their_first_and_a_class_of_many_may_be_looked_at_as_one_gaussian() -> None:
+    _, _, state = cut_up()
+    moments = statistics.moments(state.statistics, STEP)
+    for given in (GIVEN, prior(3)):
+        first = fusion.group(moments, given, np.zeros(20, bool))
+        np.testing.assert_array_equal(first, 5 * (np.arange(20) // 5))
+
+
 def test_a_chain_goes_on_from_a_fused_state() -> None:
     pixels, _, state = cut_up()
     chosen = rules(N_PIXELS, is_single=True, birth_block=100)

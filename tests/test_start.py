@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from gibbsite import start, tiles
+from gibbsite import plan, start, tiles
+from gibbsite.settings import Fit
 from gibbsite.state import State
 from gibbsite.tiles import Tile
-from handmade_chains import clusters, prior, rules
+from handmade_chains import STEP, clusters, prior, rules
 
 N_PIXELS = 1200
 
@@ -79,3 +80,20 @@ def test_in_igmm_cells_among_labelled_pixels_begin_in_their_class_whatever_its_s
     _, label = clusters(N_PIXELS, 3, 4)
     assert abs(state.statistics.n[0] - (label < 2).sum()) <= 5
     assert len(begin((12, 0), 60, is_single=True)[0].class_of) == 4, "clusters without labels are classes of their own"
+
+
+def test_without_labels_every_second_chain_begins_with_groups_of_cells_as_classes() -> None:
+    fit = Fit()
+    is_grouped = [plan.chain_rules(fit, 1, chain, (10, 5, 0), STEP).is_grouped for chain in (1, 2, 3, 4)]
+    assert is_grouped == [False, True, False, True]
+
+
+def test_groups_of_cells_are_the_clusters_and_keep_their_components() -> None:
+    pixels, label = clusters(N_PIXELS, 3, 4)
+    chosen = rules(N_PIXELS, birth_block=200, class_rule="reach", is_grouped=True)
+    reads = (lambda task, *_: tiles.tally(pixels, task), pixels.part)
+    state = start.first_state(None, chosen, prior(3), (12, 0), reads)
+    assert len(state.class_id) == 4
+    assert len(state.class_of) > 8
+    n = np.bincount(state.class_of, state.statistics.n)
+    np.testing.assert_allclose(np.sort(n), np.sort(np.bincount(label)), atol=5)

@@ -131,9 +131,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         )
         # As in `cluster.holding_tiles`, but for the labelled rows too.
         with threadpool_limits(1):
-            first = self._seed()
-            seeds = [plan.chain_seed(first, number) for number in range(1, chosen.chains + 1)]
-            runs = [self._run(rows, chosen, len(known), seed) for seed in seeds]
+            seed = self._seed()
+            runs = [self._run(rows, chosen, len(known), (seed, chain)) for chain in range(1, chosen.chains + 1)]
         self._draws = match_draws(runs, rows.feature, len(known))
         self.labels_ = self._adopt(self._average(rows.feature).argmax(1), known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
@@ -188,11 +187,11 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     def _quantise(self, table: NDArray[np.float64]) -> NDArray[np.int16]:
         return features.quantise((table - self._mean) / self._scale)
 
-    def _run(self, rows: Tile, chosen: Fit, n_known: int, seed: int) -> Run:
-        """One chain from its start to its end."""
+    def _run(self, rows: Tile, chosen: Fit, n_known: int, number: tuple[int, int]) -> Run:
+        """One chain, by seed and number, from its start to its end."""
         n_rows, n_features = rows.feature.shape
         prior = plan.first_prior(chosen, n_features)
-        rules = plan.chain_rules(chosen, seed, (n_rows, n_features, n_known), features.FIXED_STEP)
+        rules = plan.chain_rules(chosen, *number, (n_rows, n_features, n_known), features.FIXED_STEP)
         learnt, pinned = None, rows
         if n_known:
             is_known = rows.known >= 0

@@ -1,16 +1,18 @@
-"""Components that are better one than two become one: the start of igmm, where each component is a class.
+"""Components that are better one than two become one: the start of igmm, where each component is a class, and of the
+classes of every second chain without labels.
 
 Pixels that move one by one hardly ever undo a component, so a chain that starts from too many cells keeps them.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gibbsite import niw, splits, statistics
 from gibbsite.niw import Prior, Sums
 from gibbsite.splits import Proposal
 from gibbsite.state import Rules, State, tidy
-from gibbsite.statistics import Floats, Integers
+from gibbsite.statistics import Floats, Integers, Moments
 
 
 def fuse(state: State, rules: Rules) -> State:
@@ -18,20 +20,31 @@ def fuse(state: State, rules: Rules) -> State:
 
     Components of two known classes stay two; with a known class the pair has its name.
     """
-    is_known = state.class_of < rules.n_known
-    sums = _sums(state, rules)
-    gain = np.stack([_gain(sums, one, state.prior) for one in range(len(is_known))])
+    moments = statistics.moments(state.statistics, rules.step)
+    # Known classes come first, so the first of a group has its name.
+    return tidy(take_in(state, group(moments, state.prior, state.class_of < rules.n_known)), rules.n_known)
+
+
+def group(moments: Moments, prior: Prior, is_known: NDArray[np.bool_]) -> Integers:
+    """(n_components,) the first of those each component is better one Gaussian with; no two known ones are together."""
+    prior = niw.without_spread(prior)
+    # Copies: without spread the weights are the counts themselves, and both are added up below.
+    sums = Sums(*map(np.array, vars(niw.component_sums(moments, prior)).values()))
+    first_of = np.arange(len(is_known))
+    gain = np.stack([_gain(sums, one, prior) for one in range(len(first_of))])
     gain[np.ix_(is_known, is_known)] = -np.inf
     while gain.max() > 0.0:
-        # The first of the two has the lower class, so a known one.
         first, second = sorted(map(int, np.unravel_index(gain.argmax(), gain.shape)))
-        state = splits.merge(state, Proposal(first, second, np.zeros(0), 0.0))
-        gain[first] = _gain(_sums(state, rules), first, state.prior)
+        first_of[first_of == second] = first
+        for summed in vars(sums).values():
+            summed[first] += summed[second]
+            summed[second] = 0.0
+        gain[first] = _gain(sums, first, prior)
         if is_known[first]:
             gain[first, is_known] = -np.inf
         gain[:, first] = gain[first]
         gain[second] = gain[:, second] = -np.inf
-    return tidy(state, rules.n_known)
+    return first_of
 
 
 def take_in(state: State, into: Integers) -> State:
@@ -39,10 +52,6 @@ def take_in(state: State, into: Integers) -> State:
     for one in np.flatnonzero((into >= 0) & (into != np.arange(len(into)))):
         state = splits.merge(state, Proposal(int(into[one]), int(one), np.zeros(0), 0.0))
     return state
-
-
-def _sums(state: State, rules: Rules) -> Sums:
-    return niw.component_sums(statistics.moments(state.statistics, rules.step), state.prior)
 
 
 def _gain(sums: Sums, one: int, prior: Prior) -> Floats:

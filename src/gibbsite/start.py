@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import gibbs, kernels, moves, streams
+from gibbsite import gibbs, kernels, moves, statistics, streams
 from gibbsite.components import Components, draw_components
-from gibbsite.fusion import fuse, take_in
+from gibbsite.fusion import fuse, group, take_in
 from gibbsite.niw import Prior
 from gibbsite.state import Rules, State, tidy
 from gibbsite.statistics import Floats, Integers
@@ -128,6 +128,8 @@ def first_state(
     n_learnt = len(components.class_of) - len(cells.class_of)
     if rules.is_single:
         return fuse(tidy(take_in(state, np.append(np.arange(n_learnt), cell_class)), rules.n_known), rules)
+    if learnt is None and rules.is_grouped:
+        return _group(state, rules)
     return _enter_classes(replace(state, class_of=np.append(state.class_of[:n_learnt], cell_class)), rules, generator)
 
 
@@ -187,6 +189,14 @@ def _enter_classes(state: State, rules: Rules, generator: np.random.Generator) -
     n_known = rules.n_known
     state = replace(state, class_id=np.arange(n_known), next_class_id=n_known)
     return moves.choose_classes(state, rules, order, generator.random(len(order)))
+
+
+def _group(state: State, rules: Rules) -> State:
+    """The state in which components that are better one Gaussian than two, by the joint of igmm, share a class."""
+    state = tidy(state, 0)
+    first = group(statistics.moments(state.statistics, rules.step), state.prior, np.zeros(len(state.class_of), bool))
+    number, class_of = np.unique(first, return_inverse=True)
+    return tidy(replace(state, class_of=class_of, class_id=np.arange(len(number)), next_class_id=len(number)), 0)
 
 
 def _sample(rules: Rules, read_pixels: gibbs.ReadPixels, generator: np.random.Generator) -> NDArray[np.int16]:

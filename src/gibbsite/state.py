@@ -34,6 +34,8 @@ class Rules:
     """Of the prior in how far a class reaches, in components (rule 'reach')."""
     is_bound: bool = True
     """Labelled pixels that pin choose among components of their class only; otherwise components follow their pins."""
+    is_grouped: bool = False
+    """Without labels, begin with groups of components that are better one Gaussian than two as classes."""
     split_every: int = 0
     """Sweeps from one proposal of splits and merges to the next; 0: none."""
 
