@@ -134,11 +134,18 @@ def _tell_the_page(plot: figure, number: int, view: MapView) -> None:
 
 def _hover(view: MapView, classes: Classes, renderer: Any) -> HoverTool:
     names = {str(item["code"]): item["name"] for item in classes} | {"0": "no data"}
-    where = ("East, north", "$x{0,0} m, $y{0,0} m") if view.is_map else ("Sample, line", "$x{0}, $y{0}")
+    where = ("East, north", "$x{0,0} m, $y{0,0} m") if view.is_map else ("Sample, line", "$x{custom}, $y{custom}")
+
+    def number(shown: NDArray[np.intp]) -> CustomJSHover:
+        """From 1, of the pixel that is shown there, as the page's script tells it."""
+        code = "return String(shown[Math.max(0, Math.min(Math.floor(value / factor), shown.length - 1))] + 1)"
+        return CustomJSHover(args={"shown": shown.tolist(), "factor": view.factor}, code=code)
+
+    name = CustomJSHover(args={"names": names}, code="return names[String(value)] ?? String(value)")
     return HoverTool(
         renderers=[renderer],
         tooltips=[("Class", "@code{custom}"), ("Probability", "@percent %"), where],
-        formatters={"@code": CustomJSHover(args={"names": names}, code="return names[String(value)] ?? String(value)")},
+        formatters={"@code": name, "$x": number(view.cols), "$y": number(view.rows)},
     )
 
 
