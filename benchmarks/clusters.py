@@ -138,7 +138,7 @@ class Timed:
 def run_chain(settings: Cluster, sweeps: int) -> Timed:
     """A chain that began with 60 cells; its first sweeps do not count."""
     read, fit = Table(), Fit(start_components=60)
-    rules = plan.chain_rules(fit, 1, 1, (N_PIXELS, N_FEATURES, 0), sweep.STEP * 4)
+    rules = plan.chain_rules(fit, 1, (N_PIXELS, N_FEATURES, 0), sweep.STEP * 4)
     prior = plan.first_prior(fit, N_FEATURES)
     clock: list[tuple[float, float]] = []
     with cluster.holding_tiles(read, N_PIXELS, settings) as reduce_tiles:
@@ -337,7 +337,7 @@ def client_seconds(k: int, l: int) -> tuple[float, int, int]:  # noqa: E741
     components = sweep.draw_components(case, np.random.default_rng(0))
     holder = sweep.hold_tiles(case, components)
     fit = Fit(start_components=l, split_every=0)
-    rules = replace(plan.chain_rules(fit, 1, 1, (n_pixels, N_FEATURES, 0), sweep.STEP), birth_block=4096)
+    rules = replace(plan.chain_rules(fit, 1, (n_pixels, N_FEATURES, 0), sweep.STEP), birth_block=4096)
     parts = list(holder._tiles.values())
     pixels = Tile(0, np.concatenate([p.feature for p in parts]), np.concatenate([p.known for p in parts]))
     spent: list[float] = []

@@ -231,7 +231,7 @@ def run(x: np.ndarray, label: np.ndarray, fit: Fit, is_paper: bool, seed: int) -
     x = (x - x.mean(0)) / x.std(0)
     first = plan.first_prior(fit, x.shape[1])
     n_known = len(np.unique(label[label >= 0]))
-    constants = plan.chain_rules(fit, seed, 1, (len(x), x.shape[1], n_known), 1.0).constants
+    constants = plan.chain_rules(fit, seed, (len(x), x.shape[1], n_known), 1.0).constants
     scheme, seats = first_seats(Scheme(x, label, fit.class_rule, is_paper), label, first, generator)
     fresh = label.max() + 1
     seats, prior = scheme.change_classes(seats, first, generator, fresh), first

@@ -119,7 +119,7 @@ def test_chains_of_one_seed_differ_and_repeat() -> None:
 def test_impossible_priors_are_refused(fit: Fit, message: str) -> None:
     def prepare() -> None:
         plan.first_prior(fit, 5)
-        plan.chain_rules(fit, 1, 1, (10, 5, 0), STEP)
+        plan.chain_rules(fit, 1, (10, 5, 0), STEP)
 
     with pytest.raises(SettingsError, match=message):
         prepare()

@@ -3,17 +3,20 @@
 import numpy as np
 import pytest
 
-from gibbsite import plan, start, tiles
-from gibbsite.settings import Fit
+from gibbsite import start, tiles
 from gibbsite.state import State
 from gibbsite.tiles import Tile
-from handmade_chains import STEP, clusters, prior, rules
+from handmade_chains import clusters, prior, rules
 
 N_PIXELS = 1200
 
 
 def begin(
-    n_cells: tuple[int, int], n_labelled: int, is_single: bool = False, of_known: tuple[int, ...] = (0,)
+    n_cells: tuple[int, int],
+    n_labelled: int,
+    is_single: bool = False,
+    of_known: tuple[int, ...] = (0,),
+    is_grouped: bool = False,
 ) -> tuple[State, np.ndarray]:
     """The first state over four clear clusters, and the mean of each; some rows of those of one class have labels."""
     pixels, label = clusters(N_PIXELS, 3, 4)
@@ -22,7 +25,8 @@ def begin(
         known[np.flatnonzero(label == cluster)[:n_labelled]] = 0
     pixels = Tile(0, pixels.feature, known)
     given = prior(3, spread=0.0) if is_single else prior(3)
-    chosen = rules(N_PIXELS, n_known=int(n_labelled > 0), birth_block=200, class_rule="reach", is_single=is_single)
+    kind = {"class_rule": "reach", "is_single": is_single, "is_grouped": is_grouped}
+    chosen = rules(N_PIXELS, n_known=int(n_labelled > 0), birth_block=200, **kind)
     learnt = None
     if n_labelled:
         learnt = start.learn(Tile(0, pixels.feature[known >= 0], known[known >= 0]), chosen, given, 0, 0.0)
@@ -82,18 +86,26 @@ def test_in_igmm_cells_among_labelled_pixels_begin_in_their_class_whatever_its_s
     assert len(begin((12, 0), 60, is_single=True)[0].class_of) == 4, "clusters without labels are classes of their own"
 
 
-def test_without_labels_every_second_chain_begins_with_groups_of_cells_as_classes() -> None:
-    fit = Fit()
-    is_grouped = [plan.chain_rules(fit, 1, chain, (10, 5, 0), STEP).is_grouped for chain in (1, 2, 3, 4)]
-    assert is_grouped == [False, True, False, True]
-
-
 def test_groups_of_cells_are_the_clusters_and_keep_their_components() -> None:
-    pixels, label = clusters(N_PIXELS, 3, 4)
-    chosen = rules(N_PIXELS, birth_block=200, class_rule="reach", is_grouped=True)
-    reads = (lambda task, *_: tiles.tally(pixels, task), pixels.part)
-    state = start.first_state(None, chosen, prior(3), (12, 0), reads)
+    state, centre = begin((12, 0), 0, is_grouped=True)
+    mean = state.statistics.total / state.statistics.n[:, None]
+    nearest = ((mean[:, None] - centre) ** 2).sum(-1).argmin(1)
     assert len(state.class_id) == 4
-    assert len(state.class_of) > 8
-    n = np.bincount(state.class_of, state.statistics.n)
-    np.testing.assert_allclose(np.sort(n), np.sort(np.bincount(label)), atol=5)
+    assert len(state.class_of) == 12
+    assert len(set(zip(state.class_of.tolist(), nearest.tolist(), strict=True))) == 4
+
+
+def test_grouped_cells_that_labels_do_not_name_begin_as_new_classes_one_for_each_cluster() -> None:
+    state, centre = begin((12, 100), 60, is_grouped=True)
+    mean = state.statistics.total / state.statistics.n[:, None]
+    nearest = ((mean[:, None] - centre) ** 2).sum(-1).argmin(1)
+    # Of four clear clusters the first has labels.
+    assert len(state.class_id) == 4
+    assert (state.class_of[nearest == 0] == 0).all()
+    assert len(set(zip(state.class_of.tolist(), nearest.tolist(), strict=True))) == 4
+
+
+def test_a_grouped_start_in_which_labels_name_every_cell_has_known_classes_alone() -> None:
+    state, _ = begin((4, 0), 60, of_known=(0, 1, 2, 3), is_grouped=True)
+    assert state.class_id.tolist() == [0]
+    assert state.statistics.n.sum() == N_PIXELS

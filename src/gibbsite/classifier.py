@@ -7,7 +7,7 @@ Known classes keep their ids; classes nobody labelled get new ids above them, by
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -51,6 +51,15 @@ class Run:
         """A draw of the best state, and of each recent one."""
         generator = streams.generator(self.rules.seed, 0, Purpose.POLISH)
         return [draw_components(state, self.rules, generator) for state in (self.chain.best, *self.recent)]
+
+
+def chain_rules(chosen: Fit, seed: int, chain: int, sizes: tuple[int, int, int]) -> Rules:
+    """The rules of a chain, by its number from 0, over (n_rows, n_features, n_known).
+
+    Chains begin in two ways by turns, so that what they agree on is not due to how they began.
+    """
+    rules = plan.chain_rules(chosen, plan.chain_seed(seed, chain + 1), sizes, features.FIXED_STEP)
+    return replace(rules, is_grouped=chain % 2 == 1)
 
 
 def match_draws(runs: list[Run], feature: NDArray[np.int16], n_known: int) -> list[tuple[Components, Integers]]:
@@ -131,8 +140,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         )
         # As in `cluster.holding_tiles`, but for the labelled rows too.
         with threadpool_limits(1):
-            seed = self._seed()
-            runs = [self._run(rows, chosen, len(known), (seed, chain)) for chain in range(1, chosen.chains + 1)]
+            seed, sizes = self._seed(), (*rows.feature.shape, len(known))
+            runs = [self._run(rows, chosen, chain_rules(chosen, seed, n, sizes)) for n in range(chosen.chains)]
         self._draws = match_draws(runs, rows.feature, len(known))
         self.labels_ = self._adopt(self._average(rows.feature).argmax(1), known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
@@ -187,13 +196,12 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     def _quantise(self, table: NDArray[np.float64]) -> NDArray[np.int16]:
         return features.quantise((table - self._mean) / self._scale)
 
-    def _run(self, rows: Tile, chosen: Fit, n_known: int, number: tuple[int, int]) -> Run:
-        """One chain, by seed and number, from its start to its end."""
+    def _run(self, rows: Tile, chosen: Fit, rules: Rules) -> Run:
+        """One chain from its start to its end."""
         n_rows, n_features = rows.feature.shape
         prior = plan.first_prior(chosen, n_features)
-        rules = plan.chain_rules(chosen, *number, (n_rows, n_features, n_known), features.FIXED_STEP)
         learnt, pinned = None, rows
-        if n_known:
+        if rules.n_known:
             is_known = rows.known >= 0
             labelled = Tile(0, rows.feature[is_known], rows.known[is_known])
             learnt = start.learn(labelled, rules, prior, chosen.pre_sweeps, chosen.outlier_fraction)

@@ -1,5 +1,5 @@
 """Components that are better one than two become one: the start of igmm, where each component is a class, and of the
-classes of every second chain without labels.
+classes of grouped chains.
 
 Pixels that move one by one hardly ever undo a component, so a chain that starts from too many cells keeps them.
 """

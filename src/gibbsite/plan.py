@@ -33,14 +33,11 @@ def first_prior(fit: Fit, n_features: int) -> Prior:
     )
 
 
-def chain_rules(fit: Fit, seed: int, chain: int, sizes: tuple[int, int, int], step: float) -> Rules:
-    """The rules of a chain, by its number, over (n_pixels, n_features, n_known).
-
-    Chains begin in different ways, so that what they agree on is not due to how they began.
-    """
+def chain_rules(fit: Fit, seed: int, sizes: tuple[int, int, int], step: float) -> Rules:
+    """The rules of one chain over (n_pixels, n_features, n_known)."""
     n_pixels, n_features, n_known = sizes
     return Rules(
-        seed=chain_seed(seed, chain),
+        seed=seed,
         step=step,
         n_known=n_known,
         n_pixels=n_pixels,
@@ -51,7 +48,6 @@ def chain_rules(fit: Fit, seed: int, chain: int, sizes: tuple[int, int, int], st
         reach_weight=fit.reach_weight,
         # In igmm a component is a class, and no step lets labels name it: they keep to their class, as in the paper.
         is_bound=fit.labels == "bind" or fit.model == "igmm",
-        is_grouped=chain % 2 == 0,
         split_every=fit.split_every,
     )
 

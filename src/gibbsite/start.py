@@ -128,9 +128,8 @@ def first_state(
     n_learnt = len(components.class_of) - len(cells.class_of)
     if rules.is_single:
         return fuse(tidy(take_in(state, np.append(np.arange(n_learnt), cell_class)), rules.n_known), rules)
-    if learnt is None and rules.is_grouped:
-        return _group(state, rules)
-    return _enter_classes(replace(state, class_of=np.append(state.class_of[:n_learnt], cell_class)), rules, generator)
+    state = replace(state, class_of=np.append(state.class_of[:n_learnt], cell_class))
+    return _group_classes(state, rules) if rules.is_grouped else _enter_classes(state, rules, generator)
 
 
 def first_pass(components: Components | None, rules: Rules) -> Pass:
@@ -191,12 +190,22 @@ def _enter_classes(state: State, rules: Rules, generator: np.random.Generator) -
     return moves.choose_classes(state, rules, order, generator.random(len(order)))
 
 
-def _group(state: State, rules: Rules) -> State:
-    """The state in which components that are better one Gaussian than two, by the joint of igmm, share a class."""
-    state = tidy(state, 0)
-    first = group(statistics.moments(state.statistics, rules.step), state.prior, np.zeros(len(state.class_of), bool))
-    number, class_of = np.unique(first, return_inverse=True)
-    return tidy(replace(state, class_of=class_of, class_id=np.arange(len(number)), next_class_id=len(number)), 0)
+def _group_classes(state: State, rules: Rules) -> State:
+    """The state in which components of class -1 share a known class, or a new one, where the joint of igmm wants it."""
+    is_named = state.class_of >= 0
+    into = np.full(len(is_named), -1)
+    for known in np.unique(state.class_of[is_named]):
+        members = np.flatnonzero(state.class_of == known)
+        into[members] = members[0]
+    # A known class, seen as one Gaussian, is its first component here.
+    whole = take_in(state, into)
+    first = group(statistics.moments(whole.statistics, rules.step), state.prior, is_named)
+    class_of = np.where(is_named, state.class_of, state.class_of[first])
+    is_new = (class_of < 0) & (state.statistics.n > 0)
+    class_of[is_new] = rules.n_known + np.unique(first[is_new], return_inverse=True)[1]
+    n_classes = max(rules.n_known, int(class_of.max()) + 1)
+    state = replace(state, class_of=class_of, class_id=np.arange(n_classes), next_class_id=n_classes)
+    return tidy(state, rules.n_known)
 
 
 def _sample(rules: Rules, read_pixels: gibbs.ReadPixels, generator: np.random.Generator) -> NDArray[np.int16]:

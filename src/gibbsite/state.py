@@ -35,7 +35,7 @@ class Rules:
     is_bound: bool = True
     """Labelled pixels that pin choose among components of their class only; otherwise components follow their pins."""
     is_grouped: bool = False
-    """Without labels, begin with groups of components that are better one Gaussian than two as classes."""
+    """Begin with classes that are groups of components better one Gaussian than two, where labels name none."""
     split_every: int = 0
     """Sweeps from one proposal of splits and merges to the next; 0: none."""
 

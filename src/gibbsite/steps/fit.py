@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     fit = settings.fit
     prior = plan.first_prior(fit, pixels.n_features)
     sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
-    rules = plan.chain_rules(fit, settings.seed, args.chain, sizes, pixels.step)
+    rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, args.chain), sizes, pixels.step)
     log.info("%d pixels, %d features, %d known classes", *sizes)
     # Only what shapes the result: the same chain on any cluster, and among any others, must be the same bytes.
     shaping = settings.model_dump(mode="json", include={"seed", "fit"}, exclude={"fit": {"chains"}})

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     log.info("best structure: chain %d, sweep %d, log joint %.1f", facts["chain"], best.best.sweep, best.log_joint)
     fit = Fit.model_validate(facts["settings"]["fit"])
     sizes = (pixels.n_pixels, pixels.n_features, len(pixels.known))
-    rules = plan.chain_rules(fit, settings.seed, 0, sizes, pixels.step)
+    rules = plan.chain_rules(fit, plan.chain_seed(settings.seed, 0), sizes, pixels.step)
     read = pinned_reader(pixels, read_pins(paths[number]))
     with cluster.holding_tiles(read, pixels.n_pixels, settings.cluster) as reduce_tiles:
         passes = Passes(reduce_tiles)
