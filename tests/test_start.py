@@ -6,7 +6,7 @@ import pytest
 from gibbsite import start, tiles
 from gibbsite.state import State
 from gibbsite.tiles import Tile
-from handmade_chains import clusters, prior, rules
+from handmade_chains import STEP, clusters, prior, rules
 
 N_PIXELS = 1200
 
@@ -109,3 +109,12 @@ def test_a_grouped_start_in_which_labels_name_every_cell_has_known_classes_alone
     state, _ = begin((4, 0), 60, of_known=(0, 1, 2, 3), is_grouped=True)
     assert state.class_id.tolist() == [0]
     assert state.statistics.n.sum() == N_PIXELS
+
+
+def test_cells_have_as_many_pixels_as_features_on_average() -> None:
+    generator = np.random.default_rng(3)
+    feature = np.round(generator.normal(size=(200, 40)) / STEP).astype(np.int16)
+    pixels = Tile(0, feature, np.full(200, -1, np.int16))
+    reads = (lambda task, *_: tiles.tally(pixels, task), pixels.part)
+    state = start.first_state(None, rules(200, birth_block=50), prior(40), (12, 0), reads)
+    assert len(state.class_of) <= 5

@@ -226,7 +226,9 @@ def _cells(sample: Floats, n_cells: tuple[int, int], pins: Floats, generator: np
     one more to find a class for, and without labels chains from many cells end in too many classes. Labels name the
     components about them, and there small components follow the border of a class better.
     """
-    coarse = _k_means(sample, n_cells[0], generator)
+    # Fewer pixels than features say nothing of a shape: 32 cells of 60 pixels with 90 features ended in 30 classes.
+    most = max(1, len(sample) // sample.shape[1])
+    coarse = _k_means(sample, min(n_cells[0], most), generator)
     cell = coarse.labels_.astype(np.int64)
     if n_cells[1] > 0 and len(pins) > 0:
         n_pins = np.bincount(coarse.predict(pins), minlength=len(coarse.cluster_centers_))
