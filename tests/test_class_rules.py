@@ -153,3 +153,21 @@ def test_a_class_that_splits_does_not_take_the_place_of_a_known_class_without_co
     assert tries.split_accepted
     assert len(state.class_id) == 3
     assert set(state.class_of.tolist()) == {0, 2}
+
+
+def test_a_class_that_splits_off_has_an_id_that_none_had_before() -> None:
+    label, generator = np.repeat(np.arange(6), 20), np.random.default_rng(7)
+    values = generator.normal(size=(120, 2)) + 0.5 * generator.normal(size=(6, 2))[label]
+    pixels = Tile(0, np.round(values / STEP).astype(np.int16), np.full(120, -1, np.int16))
+    chosen = rules(120, split_every=1)
+    state = state_of(pixels, label, np.array([0, 0, 0, 1, 1, 2]), chosen, prior(2))
+    n_both = 0
+    for sweep in range(1, 120):
+        after, tries = class_splits.split_and_merge(replace(state, sweep=sweep), chosen)
+        new = set(after.class_id.tolist()) - set(state.class_id.tolist())
+        assert all(one >= state.next_class_id for one in new)
+        assert len(after.class_id) == len(state.class_id) + tries.split_accepted - tries.merge_accepted
+        n_both += tries.split_accepted > 0 and tries.merge_accepted > 0
+        assert tries.split_accepted == 0 or new or tries.merge_accepted
+        state = after
+    assert n_both

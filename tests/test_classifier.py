@@ -163,3 +163,14 @@ def test_classes_are_those_that_some_row_has_by_size_with_their_components() -> 
     assert (fitted.n_components_ >= 1).all()
     far = fitted.predict_proba(np.full((1, 3), 1e9))
     np.testing.assert_allclose(far.sum(), 1.0)
+
+
+def test_a_rare_class_is_kept_though_none_of_its_rows_is_among_those_spread_over_the_table(monkeypatch) -> None:
+    generator = np.random.default_rng(6)
+    x = generator.normal(size=(3000, 3)) + 6.0 * np.eye(3)[generator.integers(0, 3, 3000)]
+    rare = 3 * np.arange(10, 40) + 1
+    x[rare] = 12.0 + 0.3 * generator.normal(size=(30, 3))
+    monkeypatch.setattr("gibbsite.classifier.MATCHED_ROWS", 1000)
+    fitted = NonExhaustiveClassifier(sweeps=12, chains=2, averaged_sweeps=4, random_state=2).fit(x)
+    assert len(set(fitted.labels_[rare].tolist())) == 1
+    assert (fitted.labels_ == fitted.labels_[rare[0]]).sum() == 30

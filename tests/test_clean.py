@@ -254,3 +254,14 @@ def test_a_window_wider_than_the_bands_is_refused() -> None:
 def test_settings_that_cannot_work_are_refused_naming_the_key(given: dict, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         validate({"clean": given}, "test")
+
+
+def test_a_column_with_two_bands_at_one_wavelength_spoils_no_other() -> None:
+    by_column = np.linspace(1.0, 1.5, 12) + np.zeros((3, 1))
+    by_column[1, 5] = by_column[1, 6]
+    wanted = np.linspace(1.1, 1.4, 5)
+    weights = resampling(by_column, wanted)
+    lines = np.broadcast_to(by_column.T.astype(np.float32), (2, 12, 3)).copy()
+    column = np.broadcast_to(np.arange(3, dtype=np.int16), (2, 3)).copy()
+    found = kernels.combine_bands_by_column(lines, weights.start, weights.weight, column)
+    np.testing.assert_allclose(found[:, :, [0, 2]], np.broadcast_to(wanted[:, None], (2, 5, 2)), rtol=1e-6)

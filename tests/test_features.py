@@ -494,3 +494,20 @@ def test_spectra_are_taken_in_the_order_of_pixels():
     lines = np.random.default_rng(1).random((3, 21, 50), np.float32)
     usable = np.random.default_rng(2).random((3, 50)) < 0.6
     assert_array_equal(kernels.take_spectra(lines, usable), lines.transpose(0, 2, 1)[usable])
+
+
+def test_noise_does_not_depend_on_the_order_in_which_spectra_come():
+    spectra = flat()
+    within, pixel = fences.fences(spectra), np.arange(len(spectra))
+    order = np.random.default_rng(3).permutation(len(spectra))
+    one = features.noise_sums(spectra, pixel, 50, within, 100)
+    other = features.noise_sums(spectra[order], pixel[order], 50, within, 100)
+    assert one.n == other.n <= 100
+    assert_array_equal(one.outer, other.outer)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_fences_of_few_spectra_are_widened_percentiles_too(n):
+    spectra = np.random.default_rng(n).random((n, 5), np.float32)
+    low, high = np.percentile(spectra.astype(np.float64), [1, 99], axis=0)
+    assert_allclose(fences.fences(spectra).low, low - (high - low), atol=1e-12)

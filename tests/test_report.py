@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bokeh.models import Text
+from bokeh.models import HoverTool, Text
 from numpy.testing import assert_array_equal
 
 from command_line import ROOT
@@ -473,3 +473,14 @@ def test_a_cube_without_bands_in_the_wanted_range_has_no_matches_but_a_page(resu
     meaning = json.loads(args.interpretation.read_text(encoding="utf-8"))
     assert all(item["matches"] == item["bands"] == [] for item in meaning)
     assert "Most like" not in Tags(args.out.read_text(encoding="utf-8")).text
+
+
+@pytest.mark.parametrize("is_map", [True, False])
+def test_the_pointer_tells_metres_on_a_map_and_pixel_numbers_elsewhere(is_map: bool) -> None:
+    code = np.ones((4, 5), np.uint8)
+    shown = np.arange(4), np.arange(5)
+    view = interactive.MapView("nili", code, 90 * code, (5e5, 5.1e5, 4e6, 4.1e6), is_map, 1, *shown)
+    plot = interactive.map_figure(0, view, [{"code": 1, "name": "olivine", "colour": "#123456"}])
+    (hover,) = plot.select({"type": HoverTool})
+    assert ({"$x", "$y"} & set(hover.formatters)) == (set() if is_map else {"$x", "$y"})
+    assert ("m, " in hover.tooltips[2][1]) == is_map

@@ -144,3 +144,15 @@ def test_a_line_is_despiked_the_same_with_only_its_neighbours_at_hand(cut: int) 
     assert np.array_equal(part[1, :, :n_samples], whole[cut])
     assert np.array_equal(part[0::2, :, :n_samples], lines[[cut - 1, cut + 1]]), "lines beside it are only looked at"
     assert np.array_equal(some[0, :n_samples], counts[cut])
+
+
+def test_the_only_line_of_a_scene_is_judged_by_its_bands_alone() -> None:
+    line = noisy(1, seed=4)
+    line[0, 30, 5] += 40 * NOISE
+    found, counts = along(line)
+    assert counts.sum() == counts[0, 5] == 1
+    assert abs(found[0, 30, 5] - noisy(1, seed=4)[0, 30, 5]) < 5 * NOISE
+    # What other work left in memory has no say.
+    for filler in (0.0, 1e3, np.nan):
+        np.full((9, 60, kernels.LANES), filler, np.float32).sum()
+        np.testing.assert_array_equal(along(line)[1], counts)

@@ -28,7 +28,7 @@ def split_and_merge(state: State, rules: Rules) -> tuple[State, Tries]:
     generator = streams.generator(rules.seed, state.sweep, Purpose.CLASS_SPLITS)
     moments = statistics.moments(state.statistics, rules.step)
     pinned = moves.pinned_class(state.statistics, rules) >= 0
-    class_of = state.class_of.copy()
+    class_of, n_classes = state.class_of.copy(), len(state.class_id)
     count = dict.fromkeys(Tries.__dataclass_fields__, 0)
     # How many are tried must not depend on what they change: on the number of components, not on that of classes.
     for _ in range(len(class_of) // 2):
@@ -42,9 +42,10 @@ def split_and_merge(state: State, rules: Rules) -> tuple[State, Tries]:
         parting, log_ratio = propose(moments, class_of, pinned, (first, second), state.prior, generator)
         if np.log(generator.random()) < (log_ratio if is_split else -log_ratio):
             count[f"{name}_accepted"] += 1
-            # A known class keeps its index while it has no components.
-            class_of[parting] = max(class_of.max() + 1, rules.n_known) if is_split else class_of[first]
-    return tidy(name_classes(state, class_of, int(class_of.max()) + 1), rules.n_known), Tries(**count)
+            # A new class has a new index, and so a new id, though a merge has left one free.
+            class_of[parting] = n_classes if is_split else class_of[first]
+            n_classes += is_split
+    return tidy(name_classes(state, class_of, n_classes), rules.n_known), Tries(**count)
 
 
 def propose(

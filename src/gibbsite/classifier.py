@@ -30,7 +30,9 @@ from gibbsite.tiles import Tile
 
 UNLABELLED = -1
 MATCHED_ROWS = 20_000
-"""At most so many rows tell which classes of two sweeps are the same."""
+"""About so many rows, spread over the table, tell which classes of two sweeps are the same."""
+ROWS_OF_CLASS = 50
+"""And so many of every class: a rare one may have none among them."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,30 @@ def match_draws(runs: list[Run], feature: NDArray[np.int16], n_known: int) -> li
     One sweep is a matter of chance where classes overlap, and so is where one chain has settled: the mean over many is
     right more often. The chains take turns, so that none of them says alone which classes there are.
     """
-    some = feature[:: -(-len(feature) // MATCHED_ROWS)]
-    ordered = sorted(runs, key=lambda run: -run.log_joint)
-    draws = [drawn for turn in zip(*(run.draws() for run in ordered), strict=True) for drawn in turn]
-    answers = (maps.class_probabilities(some, [drawn], runs[0].rules.step) for drawn in draws)
+    by_run = [run.draws() for run in sorted(runs, key=lambda run: -run.log_joint)]
+    draws = [drawn for turn in zip(*by_run, strict=True) for drawn in turn]
+    some = feature[_matched_rows(feature, [drawn for one in by_run for drawn in (one[0], one[-1])])]
+    answers = (maps.class_probabilities(some, [drawn], features.FIXED_STEP) for drawn in draws)
     found, mean = maps.common_classes(answers, n_known)
-    # What is seen in few draws and never likeliest is left out; rare classes may have no row among these.
+    # What is seen in few draws and never likeliest is left out.
     n_seen = np.bincount(np.concatenate(found), minlength=mean.shape[1])
     is_kept = np.isin(np.arange(mean.shape[1]), mean.argmax(1)) | (2 * n_seen >= len(draws))
     return _renumber(list(zip(draws, found, strict=True)), np.flatnonzero(is_kept))
+
+
+def _matched_rows(feature: NDArray[np.int16], draws: list[Components]) -> Integers:
+    """Numbers of rows spread over the table, and of some of each class of these draws; all rows of a small table."""
+    n_rows = len(feature)
+    if n_rows <= MATCHED_ROWS:
+        return np.arange(n_rows)
+    chosen = [np.arange(0, n_rows, -(-n_rows // MATCHED_ROWS))]
+    for drawn in draws:
+        parts = (feature[start : start + MATCHED_ROWS] for start in range(0, n_rows, MATCHED_ROWS))
+        winner = [maps.class_probabilities(part, [drawn], features.FIXED_STEP).argmax(1) for part in parts]
+        by_class = np.argsort(np.concatenate(winner), kind="stable")
+        ends = np.cumsum(np.bincount(np.concatenate(winner)))
+        chosen += [rows[:: -(-len(rows) // ROWS_OF_CLASS) or 1] for rows in np.split(by_class, ends)]
+    return np.unique(np.concatenate(chosen))
 
 
 def _renumber(draws: list[tuple[Components, Integers]], kept: Integers) -> list[tuple[Components, Integers]]:
@@ -142,7 +159,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         with threadpool_limits(1):
             seed, sizes = self._seed(), (*rows.feature.shape, len(known))
             runs = [self._run(rows, chosen, chain_rules(chosen, seed, n, sizes)) for n in range(chosen.chains)]
-        self._draws = match_draws(runs, rows.feature, len(known))
+            self._draws = match_draws(runs, rows.feature, len(known))
         self.labels_ = self._adopt(self._average(rows.feature).argmax(1), known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
         self.log_joint_ = max(run.log_joint for run in runs)

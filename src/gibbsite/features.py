@@ -109,13 +109,16 @@ def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences, mo
 
     The ground changes little from one pixel to the next, so a difference is mostly noise, stripes included.
     """
+    # Spectra may come strip by strip; which pairs are taken must not depend on how a scene was cut.
+    order = np.argsort(pixel, kind="stable")
+    pixel = pixel[order]
     left = np.flatnonzero((np.diff(pixel) == 1) & (pixel[1:] % width != 0))
     left = left[:: -(-len(left) // most_pairs) or 1]
 
     def of_pairs(start: int) -> BandSums:
         rows = left[start : start + ROWS_AT_ONCE]
         # A difference is up to twice a value, its square up to four times: still exact.
-        step = in_cells(spectra[rows + 1], within) - in_cells(spectra[rows], within)
+        step = in_cells(spectra[order[rows + 1]], within) - in_cells(spectra[order[rows]], within)
         return BandSums(len(rows), step.sum(axis=0).astype(np.int64), (step.T @ step).astype(np.int64))
 
     return sum(in_order(of_pairs, range(0, len(left), ROWS_AT_ONCE)), no_sums(spectra.shape[1]))

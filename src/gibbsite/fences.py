@@ -37,7 +37,7 @@ def fences(spectra: Spectra, row: NDArray[np.integer] | None = None) -> Fences:
     row = np.arange(len(spectra)) if row is None else row
     place = np.array([0.01, 0.99]) * (len(row) - 1)
     below = place.astype(np.intp)
-    rank = np.sort(np.append(below, np.minimum(below + 1, len(row) - 1)))
+    rank = np.stack([below, np.minimum(below + 1, len(row) - 1)], axis=1).ravel()
     starts = range(0, spectra.shape[1], _BANDS)
 
     def of_bands(start: int) -> NDArray[np.floating]:

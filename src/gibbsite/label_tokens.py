@@ -24,7 +24,7 @@ _ORDINARY = re.compile(
         | [+-]?\d+\.?\d*[eE][+-]?\d+(?=[\s,)}<=]|$)
         | (?:[^\s&<>'{},\[\]=!\#()%+";~|*/] | /(?![*]))+(?=[\s,)(}{=<"']|/\*|$)
     )""",
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
 
 

@@ -1,6 +1,7 @@
 """Where a chain begins: what the labelled pixels teach, and many components by k-means++.
 
-Many components from the start, few classes: the components enter the class step one by one, largest first. (Started
+Many components from the start, few classes: the components enter the class step one by one, largest first, or in groups
+that are better one Gaussian. (Started
 from one component and grown by splits, chains ended thousands of nats lower; every component its own class stayed
 splintered for long.)
 """
@@ -198,8 +199,9 @@ def _group_classes(state: State, rules: Rules) -> State:
         members = np.flatnonzero(state.class_of == known)
         into[members] = members[0]
     # A known class, seen as one Gaussian, is its first component here.
-    whole = take_in(state, into)
-    first = group(statistics.moments(whole.statistics, rules.step), state.prior, is_named)
+    whole = take_in(state, into).statistics
+    used, first = np.flatnonzero(whole.n > 0), np.arange(len(is_named))
+    first[used] = used[group(statistics.moments(whole[used], rules.step), state.prior, is_named[used])]
     class_of = np.where(is_named, state.class_of, state.class_of[first])
     is_new = (class_of < 0) & (state.statistics.n > 0)
     class_of[is_new] = rules.n_known + np.unique(first[is_new], return_inverse=True)[1]

@@ -145,7 +145,7 @@ def _hover(view: MapView, classes: Classes, renderer: Any) -> HoverTool:
     return HoverTool(
         renderers=[renderer],
         tooltips=[("Class", "@code{custom}"), ("Probability", "@percent %"), where],
-        formatters={"@code": name, "$x": number(view.cols), "$y": number(view.rows)},
+        formatters={"@code": name} | ({} if view.is_map else {"$x": number(view.cols), "$y": number(view.rows)}),
     )
 
 

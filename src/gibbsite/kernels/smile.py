@@ -19,7 +19,7 @@ def nearest_bands(by_column, wanted, points):
     return first
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def polynomial_weights(by_column, wanted, points, first, start, column, weight):
     """Put into weight (n_out, width, column) what bands weigh in the polynomials through `points` of them, from `first`
     (row, n_out) on, at the wanted places (n_out). Each row of `by_column` (row, band) has its `column` (row) there, and

@@ -32,7 +32,7 @@ def take_spectra(lines, usable):
 
 @njit(nogil=True, cache=True)
 def values_of_rank(spectra, row, rank, first, last):
-    """The values (band, rank) that have these ranks, from 0 and rising, in each band first ≤ b < last of some rows of
+    """The values (band, rank) that have these ranks, from 0, in each band first ≤ b < last of some rows of
     the spectra, all finite.
 
     Values are counted in bins from the lowest to the highest; only those of a bin with a wanted rank are sorted.

@@ -35,6 +35,9 @@ def despike_spectra(lines, windows, n_sigma, first, last, replaced):
     to_sigma = _TO_SIGMA_OF_3 if windows[0] == 3 else _TO_SIGMA
     residual = aligned_lines(3 * len(windows), n_bands).reshape(3, len(windows), n_bands, n_samples)
     sigma = np.empty(n_samples, np.float32)
+    if len(lines) == 1:
+        # The only line has no neighbour.
+        residual[:] = np.float32(np.nan)
     start = max(first - 1, 0)
     for y in range(start, last + 1):
         # Residuals are one line ahead of the line that is mended, which then needs its own values no more.
