@@ -1,8 +1,8 @@
 """Where a chain begins: what the labelled pixels teach, and many components by k-means++.
 
 Many components from the start, few classes: the components enter the class step one by one, largest first, or in groups
-that are better one Gaussian. (Started from one component and grown by splits, chains ended thousands of nats lower; every
-component its own class stayed splintered for long.)
+that are better one Gaussian. (Started from one component and grown by splits, chains ended thousands of nats lower;
+every component its own class stayed splintered for long.)
 """
 
 from dataclasses import dataclass, replace
