@@ -10,9 +10,14 @@ import warnings
 from collections.abc import Generator, Iterator
 from typing import Any
 
+__all__ = ["label_lexer", "pvl"]
+
 with warnings.catch_warnings():
     # pvl warns, when imported, of an optional package and of its own old names; neither concerns our users.
     warnings.simplefilter("ignore")
+    import pvl
+    import pvl.decoder
+    import pvl.parser
     from pvl.exceptions import LexerError
     from pvl.lexer import lexer as pvl_lexer
     from pvl.token import Token

@@ -5,7 +5,6 @@ pixels when the image pointer is not quoted.
 """
 
 import datetime
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,7 @@ from numpy.typing import NDArray
 from gibbsite import crism, image
 from gibbsite.errors import InputError
 from gibbsite.image import Layout
-from gibbsite.label_tokens import label_lexer
-
-with warnings.catch_warnings():
-    # pvl warns, when imported, of an optional package and of its own old names; neither concerns our users.
-    warnings.simplefilter("ignore")
-    import pvl
-    import pvl.decoder
-    import pvl.parser
+from gibbsite.label_tokens import label_lexer, pvl
 
 _KEPT = (
     "PRODUCT_ID",
