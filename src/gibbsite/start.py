@@ -6,27 +6,22 @@ every component its own class stayed splintered for long.)
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from gibbsite import gibbs, kernels, moves, statistics, streams
 from gibbsite.components import Components, draw_components
 from gibbsite.fusion import fuse, group, take_in
 from gibbsite.niw import Prior
+from gibbsite.start_cells import find_cells, sample_pixels
 from gibbsite.state import Rules, State, tidy
 from gibbsite.statistics import Floats, Integers
 from gibbsite.streams import Purpose
 from gibbsite.tiles import Answer, Pass, Tile, answer, draw_labels, tally
 
-if TYPE_CHECKING:
-    from sklearn.cluster import KMeans
-
-SAMPLE_PIXELS = 32768
-"""Pixels that k-means++ sees."""
-SAMPLE_BLOCKS = 64
-"""Runs of neighbours the sample is made of."""
+NEVER = 1e-8
+"""Share of its pixels that a Gaussian has so far off: of a scene's, none."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,11 @@ class Learnt:
 def learn(labelled: Tile, rules: Rules, prior: Prior, sweeps: int, outlier_fraction: float) -> Learnt:
     """What the labelled pixels teach: components of the known classes, and which of the pixels pin."""
     state = learn_labelled(labelled, rules, prior, sweeps)
-    if rules.is_single or outlier_fraction == 0.0:
+    if rules.is_single:
+        pins = find_strays(labelled, state, rules)
+        kept = pins.apply(labelled)
+        return Learnt(learn_labelled(_pinning(kept), rules, prior, sweeps), pins, kept)
+    if outlier_fraction == 0.0:
         return Learnt(state, None, labelled)
     pins = find_pins(labelled, state, rules, outlier_fraction)
     return Learnt(state, pins, pins.apply(labelled))
@@ -101,6 +100,21 @@ def find_pins(labelled: Tile, state: State, rules: Rules, outlier_fraction: floa
     return Pins(components, threshold, rules.step)
 
 
+def find_strays(labelled: Tile, state: State, rules: Rules) -> Pins:
+    """Thresholds that leave out pixels so far off their class that its one Gaussian would never have them (igmm).
+
+    Bound to it they widen it, until most of its other pixels are likelier in a new, narrower class.
+    """
+    generator = streams.generator(rules.seed, state.sweep, Purpose.PINS)
+    components = draw_components(state, rules, generator)
+    density = _class_density(labelled, components, rules.step)
+    highest = np.full(rules.n_known, -np.inf)
+    np.maximum.at(highest, labelled.known, density)
+    peak = components.log_weight + components.log_det_whiten
+    # Whatever was drawn, a class keeps its likeliest pixel.
+    return Pins(components, np.minimum(peak - 0.5 * chdtri(len(state.prior.mean), NEVER), highest), rules.step)
+
+
 def first_state(
     learnt: Learnt | None,
     rules: Rules,
@@ -114,11 +128,11 @@ def first_state(
     """
     reduce_tiles, read_pixels = reads
     generator = streams.generator(rules.seed, 0, Purpose.START)
-    sample = _sample(rules, read_pixels, generator) * np.float64(rules.step)
+    sample = sample_pixels(rules, read_pixels, generator) * np.float64(rules.step)
     pins = np.empty((0, sample.shape[1]))
     if learnt is not None and not rules.is_single:
-        pins = learnt.labelled.feature[learnt.labelled.known >= 0] * np.float64(rules.step)
-    cells = components = _cells(sample, n_cells, pins, generator)
+        pins = _pinning(learnt.labelled).feature * np.float64(rules.step)
+    cells = components = find_cells(sample, n_cells, pins, generator)
     cell_class = np.full(len(cells.class_of), -1)
     if learnt is not None:
         components = _join(learnt.state, rules, cells, generator)
@@ -163,6 +177,12 @@ def state_of(reply: Answer, class_of: Integers, n_classes: int, prior: Prior) ->
     )
 
 
+def _pinning(labelled: Tile) -> Tile:
+    """The labelled pixels that pin."""
+    is_pinning = labelled.known >= 0
+    return Tile(0, labelled.feature[is_pinning], labelled.known[is_pinning])
+
+
 def _class_by_pins(cells: Components, labelled: Tile, rules: Rules) -> Integers:
     """(n_cells,) the known class that most labelled pixels in a cell have; -1 for cells with few or none.
 
@@ -170,8 +190,7 @@ def _class_by_pins(cells: Components, labelled: Tile, rules: Rules) -> Integers:
     must not name a cell of something unknown, so a cell needs half the share of labelled pixels that all cells of the
     class together have.
     """
-    pinning = labelled.known >= 0
-    pins = Tile(0, labelled.feature[pinning], labelled.known[pinning])
+    pins = _pinning(labelled)
     task = unbound(first_pass(cells, rules))
     count = np.zeros((len(cells.class_of), rules.n_known), np.int64)
     np.add.at(count, (draw_labels(pins, task), pins.known), 1)
@@ -207,73 +226,6 @@ def _group_classes(state: State, rules: Rules) -> State:
     n_classes = max(rules.n_known, int(class_of.max()) + 1)
     state = replace(state, class_of=class_of, class_id=np.arange(n_classes), next_class_id=n_classes)
     return tidy(state, rules.n_known)
-
-
-def _sample(rules: Rules, read_pixels: gibbs.ReadPixels, generator: np.random.Generator) -> NDArray[np.int16]:
-    """Features of all pixels, or of evenly spread runs of neighbours when there are many."""
-    if rules.n_pixels <= SAMPLE_PIXELS:
-        return read_pixels(0, rules.n_pixels).feature
-    length = SAMPLE_PIXELS // SAMPLE_BLOCKS
-    stride = rules.n_pixels / SAMPLE_BLOCKS
-    firsts = [int((j + u) * (stride - 1)) for j, u in enumerate(generator.random(SAMPLE_BLOCKS))]
-    firsts = [min(first, rules.n_pixels - length) for first in firsts]
-    return np.concatenate([read_pixels(first, first + length).feature for first in firsts])
-
-
-def _cells(sample: Floats, n_cells: tuple[int, int], pins: Floats, generator: np.random.Generator) -> Components:
-    """k-means cells as components, each a class of its own, all with the pooled covariance within cells.
-
-    Where labelled pixels lie they are divided further (`n_cells`: of all, and at most so many more). Each component is
-    one more to find a class for, and without labels chains from many cells end in too many classes. Labels name the
-    components about them, and there small components follow the border of a class better.
-    """
-    # Fewer pixels than features say nothing of a shape: 32 cells of 60 pixels with 90 features ended in 30 classes.
-    most = max(1, len(sample) // sample.shape[1])
-    coarse = _k_means(sample, min(n_cells[0], most), generator)
-    cell = coarse.labels_.astype(np.int64)
-    if n_cells[1] > 0 and len(pins) > 0:
-        n_pins = np.bincount(coarse.predict(pins), minlength=len(coarse.cluster_centers_))
-        cell = _divide(sample, cell, n_pins / max(1.0, len(pins) / n_cells[1]), generator)
-    return _components(sample, cell)
-
-
-def _divide(sample: Floats, cell: Integers, n_more: Floats, generator: np.random.Generator) -> Integers:
-    """(n_sample,) cell of each pixel, after cells were divided into so many more; none has less than 2 on average."""
-    size = np.bincount(cell, minlength=len(n_more))
-    n_parts = np.minimum(1 + n_more.astype(np.int64), np.maximum(size // 2, 1))
-    first = np.cumsum(n_parts) - n_parts
-    out = first[cell]
-    for chosen in np.flatnonzero(n_parts > 1):
-        mine = np.flatnonzero(cell == chosen)
-        out[mine] += _k_means(sample[mine], int(n_parts[chosen]), generator).labels_
-    return np.asarray(np.unique(out, return_inverse=True)[1])
-
-
-def _k_means(sample: Floats, n_cells: int, generator: np.random.Generator) -> "KMeans":
-    """k-means with at most so many cells, none of them empty."""
-    from sklearn.cluster import KMeans
-
-    n_cells = min(n_cells, len(np.unique(sample, axis=0)))
-    return KMeans(n_cells, n_init=1, max_iter=20, random_state=int(generator.integers(2**31))).fit(sample)
-
-
-def _components(sample: Floats, cell: Integers) -> Components:
-    """Cells as components of equal covariance."""
-    n = np.bincount(cell)
-    total = np.zeros((len(n), sample.shape[1]))
-    np.add.at(total, cell, sample)
-    mean = total / n[:, None]
-    away = sample - mean[cell]
-    covariance = away.T @ away / len(sample) + 1e-3 * np.eye(sample.shape[1])
-    whiten = np.linalg.cholesky(np.linalg.inv(covariance)).T
-    return Components(
-        class_of=np.arange(len(n)),
-        log_weight=np.log(n / len(sample)),
-        mean=mean,
-        centre=mean,
-        whiten=np.repeat(whiten[None], len(n), 0),
-        log_tail=-np.inf,
-    )
 
 
 def _join(learnt: State, rules: Rules, cells: Components, generator: np.random.Generator) -> Components:
