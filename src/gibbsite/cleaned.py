@@ -29,6 +29,8 @@ from gibbsite.threads import in_order
 BLOCK_LINES = 24
 """Lines of a block, or a little more, where the source does not say otherwise: of each strip two beyond either end are
 read and despiked twice."""
+RATIO_LINES = 8
+"""The same where ratios of columns are taken, which look at no other lines: a strip of so few stays in the cache."""
 GROUP_LINES = 8
 """Lines that are taken or left together when only a share of a scene is wanted."""
 SAME_BAND = 0.001
@@ -122,10 +124,13 @@ class CleanedScene:
     def _rows(self, every: int) -> Iterator[slice]:
         """Slices of lines: whole chunks of the source, or the groups wanted."""
         n_lines = self.source.valid.shape[0]
-        lines = -(-BLOCK_LINES // self.source.chunk_lines) * self.source.chunk_lines
-        step = lines if every == 1 else GROUP_LINES * every
-        for start in range(0, n_lines, step):
-            yield slice(start, min(start + (lines if every == 1 else GROUP_LINES), n_lines))
+        lines = self._whole_chunks(BLOCK_LINES) if every == 1 else GROUP_LINES
+        for start in range(0, n_lines, lines if every == 1 else lines * every):
+            yield slice(start, min(start + lines, n_lines))
+
+    def _whole_chunks(self, lines: int) -> int:
+        """So many lines, or a few more, that whole chunks of the source are read."""
+        return -(-lines // self.source.chunk_lines) * self.source.chunk_lines
 
     def _prepare(self, rows: slice) -> Iterator[Block]:
         """The strips of these lines, with all corrections that look no further than the next lines."""
@@ -253,7 +258,8 @@ def _column_gains(scene: CleanedScene) -> NDArray[np.float32] | None:
         else:
             _keep(scene, rows, (place[rows], pair[rows]), keys)
 
-    for _ in in_order(keep, scene._rows(1)):
+    lines = scene._whole_chunks(RATIO_LINES)
+    for _ in in_order(keep, (slice(start, start + lines) for start in range(0, len(column), lines))):
         pass
 
     def gains(band: range) -> NDArray[np.float32]:

@@ -54,7 +54,11 @@ def values_of_rank(spectra, row, rank, first, last):
 @njit(nogil=True, cache=True)
 def _pick(value, rank, found):
     """Set found (rank) to the values of these ranks."""
-    lowest, highest = value.min(), value.max()
+    # Not value.min() and value.max(), which go number by number.
+    lowest = highest = value[0]
+    for i in range(len(value)):
+        lowest = value[i] if value[i] < lowest else lowest
+        highest = value[i] if value[i] > highest else highest
     width = np.float64(highest) - np.float64(lowest)
     scale = (_BINS - 1) / width if width > 0.0 else 0.0
     bin_of, count = np.empty(len(value), np.int16), np.zeros(_BINS + 1, np.int64)
