@@ -6,6 +6,7 @@ that were replaced in it. A basis store holds the arrays of `features.Basis` und
 """
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,17 +96,31 @@ def write_features(
             "n_despiked": _growing(group, "n_despiked", ("pixel",), (most_pixels,), "uint16"),
         }
         n_pixels = n_clipped = n_despiked = 0
-        for block in _whole_chunks(blocks):
-            end = n_pixels + len(block.pixel)
-            for name, array in arrays.items():
-                array[n_pixels:end] = getattr(block, name)
-            n_pixels, n_clipped = end, n_clipped + block.n_clipped
+        for block in _written(_whole_chunks(blocks), arrays):
+            n_pixels, n_clipped = n_pixels + len(block.pixel), n_clipped + block.n_clipped
             n_despiked += int(block.n_despiked.sum())
-        for array in arrays.values():
-            array.resize((n_pixels, *array.shape[1:]))
+        if n_pixels < most_pixels:
+            for array in arrays.values():
+                array.resize((n_pixels, *array.shape[1:]))
         written = Written(n_pixels, n_clipped / max(1, n_pixels * n_features), n_despiked)
         group.attrs["clipped_share"] = written.clipped_share
     return written
+
+
+def _written(blocks: Iterable[FeatureBlock], arrays: dict[str, zarr.Array]) -> Iterator[FeatureBlock]:
+    """The blocks, each put into the arrays behind the one before, in threads while the next is made."""
+    end, puts = 0, list[Future[None]]()
+    with ThreadPoolExecutor(len(arrays)) as pool:
+        for block in blocks:
+            # Blocks that wait to be written would pile up in memory.
+            for put in puts:
+                put.result()
+            place = slice(end, end + len(block.pixel))
+            puts = [pool.submit(array.__setitem__, place, getattr(block, name)) for name, array in arrays.items()]
+            end = place.stop
+            yield block
+        for put in puts:
+            put.result()
 
 
 def _whole_chunks(blocks: Iterable[FeatureBlock]) -> Iterator[FeatureBlock]:

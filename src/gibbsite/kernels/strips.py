@@ -88,16 +88,14 @@ def less_median_of_3(_typing, above, here, below):
 
 
 @intrinsic
-def next_lane(_typing, value):
-    """The value of the next sample in each lane; the last keeps its own."""
+def next_lane(_typing, value, following):
+    """The value of the next sample in each lane; in the last, the first of the vector that follows."""
 
     def generate(_context, builder, _signature, arguments):
-        order = [*range(1, LANES), LANES - 1]
-        return builder.shuffle_vector(
-            arguments[0], arguments[0], ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
-        )
+        order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(1, LANES + 1)))
+        return builder.shuffle_vector(*arguments, order)
 
-    return vector(value), generate
+    return vector(value, following), generate
 
 
 @intrinsic
