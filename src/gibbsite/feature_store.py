@@ -5,6 +5,7 @@ A features store holds `feature` (pixel, feature) int16 in whole steps and `pixe
 that were replaced in it. A basis store holds the arrays of `features.Basis` under their own names.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -109,15 +110,15 @@ def write_features(
 
 def _written(blocks: Iterable[FeatureBlock], arrays: dict[str, zarr.Array]) -> Iterator[FeatureBlock]:
     """The blocks, each put into the arrays behind the one before, in threads while the next is made."""
-    end, puts = 0, list[Future[None]]()
+    end, puts = 0, deque[Future[None]]()
     with ThreadPoolExecutor(len(arrays)) as pool:
         for block in blocks:
-            # Blocks that wait to be written would pile up in memory.
-            for put in puts:
-                put.result()
             place = slice(end, end + len(block.pixel))
-            puts = [pool.submit(array.__setitem__, place, getattr(block, name)) for name, array in arrays.items()]
+            puts += [pool.submit(array.__setitem__, place, getattr(block, name)) for name, array in arrays.items()]
             end = place.stop
+            # Two blocks may wait to be written; more would pile up in memory.
+            while len(puts) > 2 * len(arrays):
+                puts.popleft().result()
             yield block
         for put in puts:
             put.result()
