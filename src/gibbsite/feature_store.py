@@ -8,6 +8,7 @@ that were replaced in it. A basis store holds the arrays of `features.Basis` und
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,6 +90,9 @@ def write_features(
         "clip": FIXED_CLIP,
         "basis": basis.digest(),
     }
+    chunks = _whole_chunks(blocks)
+    # Who makes the blocks in threads is at work on the next ones while the store is made.
+    first = list(islice(chunks, 1))
     with store.create(path, "features", **facts) as group:
         arrays = {
             "feature": _growing(group, "feature", ("pixel", "feature"), (most_pixels, n_features), "int16"),
@@ -97,7 +101,7 @@ def write_features(
             "n_despiked": _growing(group, "n_despiked", ("pixel",), (most_pixels,), "uint16"),
         }
         n_pixels = n_clipped = n_despiked = 0
-        for block in _written(_whole_chunks(blocks), arrays):
+        for block in _written(chain(first, chunks), arrays):
             n_pixels, n_clipped = n_pixels + len(block.pixel), n_clipped + block.n_clipped
             n_despiked += int(block.n_despiked.sum())
         if n_pixels < most_pixels:

@@ -3,8 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -24,23 +23,16 @@ def n_threads() -> int:
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """The results in the order of the items, a few of them worked out ahead: memory stays bounded.
-
-    Work begins at once, not when the first result is asked for.
-    """
-    coming, pool = iter(items), ThreadPoolExecutor(n_threads())
-    waiting = deque(pool.submit(function, item) for item in islice(coming, n_threads()))
-
-    def results() -> Iterator[Result]:
-        with pool:
-            try:
-                for item in coming:
-                    waiting.append(pool.submit(function, item))
+    """The results in the order of the items, a few of them worked out ahead: memory stays bounded."""
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(n_threads()) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > n_threads():
                     yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
-
-    return results()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -76,12 +76,9 @@ def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None =
         )
         return block, [strip.glimpse for strip in strips if strip.glimpse is not None]
 
-    # The first blocks are made while the store is.
-    made = scene.map_blocks(of_strip, of_block)
-
     def blocks() -> Iterator[FeatureBlock]:
         n_usable = 0
-        for block, glimpses in made:
+        for block, glimpses in scene.map_blocks(of_strip, of_block):
             n_usable += len(block.pixel)
             if look is not None:
                 look.add(glimpses)
