@@ -149,7 +149,7 @@ def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> Non
     strips = source.read(rows, made.band, light)
     lines = [strips(start)[0] for start in range(64, 576, 64)]
     counts = np.zeros((24, kernels.LANES), np.int32)
-    keys = np.zeros((24, len(made.band), 640 + kernels.LANES), np.uint16)
+    keys = np.zeros((24, len(made.band), 640), np.uint16)
     project = features.strip_projection(learnt)
     made_of = [kernels.combine_bands_of_strip(some, made.smile.start, scene._strip_weights[3]) for some in lines]
     missing = np.zeros((24, kernels.LANES), np.float32)
@@ -166,7 +166,7 @@ def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> Non
         ),
         "project, error": lambda k: project(made_of[k]),
         "ratios of columns (pass of its own)": lambda k: kernels.keep_level_ratios(
-            lines[k], np.arange(24, dtype=np.int32), 64 * k, keys
+            lines[k], lines[k], np.arange(24, dtype=np.int32), 64 * k, keys
         ),
     }
     limits, listed = np.array([-0.05, 1.5], np.float32), np.ones(438, bool)

@@ -491,9 +491,13 @@ def test_fences_are_widened_percentiles_whatever_lies_far_out(outlier):
 
 
 def test_spectra_are_taken_in_the_order_of_pixels():
-    lines = np.random.default_rng(1).random((3, 21, 50), np.float32)
+    lines = np.random.default_rng(1).random((3, 37, 50), np.float32)
     usable = np.random.default_rng(2).random((3, 50)) < 0.6
+    # Long stretches of usable pixels are turned by squares.
+    usable[0], usable[1, 7:45] = True, True
     assert_array_equal(kernels.take_spectra(lines, usable), lines.transpose(0, 2, 1)[usable])
+    some = lines[:, :, :41], usable[:, :41]
+    assert_array_equal(kernels.take_spectra(*some), some[0].transpose(0, 2, 1)[some[1]])
 
 
 def test_noise_does_not_depend_on_the_order_in_which_spectra_come():

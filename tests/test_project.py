@@ -190,7 +190,8 @@ EDGES = {
     *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
     *("label_files", "labels", "drawings", "places", "shapes", "points", "rois", "class_raster", "raster_grid"),
     *("inspection", "survey", "quicklook"),
-    *("sources", "corrections", "before_after", "blocks", "cleaned", "feature_store", "truth", "pixels"),
+    *("sources", "corrections", "blocks", "lit", "gains", "cleaned", "before_after", "feature_store"),
+    *("truth", "pixels"),
     *("chain", "checkpoint", "progress", "model", "classifier", "versions"),
     *(
         "raster",

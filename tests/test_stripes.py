@@ -50,10 +50,12 @@ def test_ratios_of_samples_that_are_columns_are_those_of_any_columns() -> None:
     assert sorted(place[place >= 0]) == [0, 1, 2, 3, 4]
     everywhere = np.ascontiguousarray(np.broadcast_to(place[:, None], column.shape))
     kernels.keep_ratios(lines, everywhere, pair, np.zeros(column.shape, bool), slow)
-    padded = np.pad(lines, ((0, 0), (0, 0), (0, kernels.LANES)), constant_values=np.nan)
-    for start in range(0, n_columns, kernels.LANES - 1):
-        strip = np.ascontiguousarray(padded[:, :, start : start + kernels.LANES])
-        kernels.keep_level_ratios(strip, place, start, fast)
+    padded = np.pad(lines, ((0, 0), (0, 0), (0, 2 * kernels.LANES)), constant_values=np.nan)
+    for start in range(0, n_columns, kernels.LANES):
+        strip, following = (
+            np.ascontiguousarray(padded[:, :, at : at + kernels.LANES]) for at in (start, start + kernels.LANES)
+        )
+        kernels.keep_level_ratios(strip, following, place, start, fast)
     assert (slow > 0).sum() > 1000
     np.testing.assert_array_equal(fast[:, :, : n_columns - 1], slow[:, :, : n_columns - 1])
 

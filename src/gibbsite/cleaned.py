@@ -15,15 +15,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite import kernels
+from gibbsite import kernels, lit
 from gibbsite.blocks import Block, Window, cut, padded
-from gibbsite.clean import light as slant
-from gibbsite.clean import stripes
 from gibbsite.corrections import Corrections, plan
 from gibbsite.errors import InputError
+from gibbsite.gains import column_gains
 from gibbsite.kernels import LANES
 from gibbsite.settings import Settings
-from gibbsite.sources import Lines, Source, of_cube
+from gibbsite.sources import Source, of_cube
 from gibbsite.threads import in_order
 
 BLOCK_LINES = 24
@@ -106,8 +105,7 @@ class CleanedScene:
     @cached_property
     def _is_level(self) -> bool:
         """Whether each sample was seen by the detector column of its own number."""
-        column = self.source.column
-        return bool((column == np.arange(column.shape[1])).all())
+        return lit.is_level(self.source)
 
     @cached_property
     def _strip_weights(self) -> list[NDArray[np.float32]]:
@@ -122,10 +120,9 @@ class CleanedScene:
     def _rows(self, every: int) -> Iterator[slice]:
         """Slices of lines: whole chunks of the source, or the groups wanted."""
         n_lines = self.source.valid.shape[0]
-        lines = -(-BLOCK_LINES // self.source.chunk_lines) * self.source.chunk_lines
-        step = lines if every == 1 else GROUP_LINES * every
-        for start in range(0, n_lines, step):
-            yield slice(start, min(start + (lines if every == 1 else GROUP_LINES), n_lines))
+        lines = self.source.whole_chunks(BLOCK_LINES) if every == 1 else GROUP_LINES
+        for start in range(0, n_lines, lines if every == 1 else lines * every):
+            yield slice(start, min(start + lines, n_lines))
 
     def _prepare(self, rows: slice) -> Iterator[Block]:
         """The strips of these lines, with all corrections that look no further than the next lines."""
@@ -134,10 +131,10 @@ class CleanedScene:
         n_lines, width = self.source.valid.shape
         inner = slice(max(0, rows.start - in_columns), min(n_lines, rows.stop + in_columns))
         outer = inner if find is None else slice(max(0, inner.start - 1), min(n_lines, inner.stop + 1))
-        lit = self._lit(outer)
+        strip = lit.strips(self.source, self.corrections, outer)
         mine = slice(rows.start - outer.start, rows.stop - outer.start)
         for start in range(0, width, LANES):
-            lines = lit(start)
+            lines = strip(start)
             counts = np.zeros((inner.stop - inner.start, LANES), np.int32)
             n_despiked = counts[rows.start - inner.start : rows.stop - inner.start]
             if find is not None:
@@ -147,32 +144,8 @@ class CleanedScene:
                     kernels.despike_columns(lines, find.sigma, mine.start, mine.stop, n_despiked)
             lines = lines[mine]
             if self.corrections.gain is not None and not self._evens_out_at_once():
-                kernels.divide_columns(lines, self.corrections.gain, self._columns(rows, start))
+                kernels.divide_columns(lines, self.corrections.gain, lit.columns(self.source, rows, start))
             yield Block(rows.start, start, lines, n_despiked)
-
-    def _lit(self, rows: slice) -> Callable[[int], Lines]:
-        """The strips of the lines, by their first sample, without gaps, as if lit from above and seen without air."""
-        source, corrections = self.source, self.corrections
-        light = np.where(source.valid[rows], np.float32(1), np.float32(np.nan))
-        if corrections.divides_by_incidence and source.incidence is not None:
-            light /= slant.cosine(source.incidence[rows])
-        strips = source.read(rows, corrections.band, light)
-        wavelength, air = source.wavelength[corrections.band], corrections.air
-
-        def strip(start: int) -> Lines:
-            lines, missing = strips(start)
-            kernels.bridge_gaps(lines, missing, wavelength)
-            if air is not None:
-                column = self._columns(rows, start)
-                kernels.divide_air(lines, air.log_transmission, column, air.inside, air.outside)
-                kernels.add_artefact(lines, air.artefact, air.tooth, column)
-            return lines
-
-        return strip
-
-    def _columns(self, rows: slice, start: int) -> NDArray[np.int16]:
-        """Detector columns (line, LANES) of a strip, -1 beyond the image."""
-        return padded(self.source.column[rows], slice(start, start + LANES), -1)
 
     def _evens_out_at_once(self) -> bool:
         """Whether stripes and smile are taken out by one set of weights: no step may stand between them."""
@@ -185,7 +158,7 @@ class CleanedScene:
             weight = self._strip_weights[block.start // LANES]
             lines = kernels.combine_bands_of_strip(lines, corrections.smile.start, weight)
         elif corrections.smile is not None:
-            column = self._columns(slice(block.first, block.first + len(lines)), block.start)
+            column = lit.columns(self.source, slice(block.first, block.first + len(lines)), block.start)
             lines = kernels.combine_bands_by_column(lines, corrections.smile.start, corrections.smile.weight, column)
         if corrections.smoothing is not None:
             lines = kernels.combine_bands(lines, corrections.smoothing.start, corrections.smoothing.weight)
@@ -221,7 +194,7 @@ def clean_source(source: Source, settings: Settings) -> CleanedScene:
     is_asked = settings.clean.destripe
     if not (source.grid.transform is None if is_asked == "auto" else is_asked):
         return scene
-    return replace(scene, corrections=replace(scene.corrections, gain=_column_gains(scene)))
+    return replace(scene, corrections=replace(scene.corrections, gain=column_gains(source, scene.corrections)))
 
 
 def check_bands(found: CleanedScene, wavelength: NDArray[np.float64], owner: Path) -> None:
@@ -234,51 +207,3 @@ def check_bands(found: CleanedScene, wavelength: NDArray[np.float64], owner: Pat
         f"{len(wavelength)} bands at {wavelength[0]:.4f}-{wavelength[-1]:.4f} µm of {owner}; scenes of one "
         "basis need the same bands: narrow features.wavelengths to bands all of them have, or fit them apart"
     )
-
-
-def _column_gains(scene: CleanedScene) -> NDArray[np.float32] | None:
-    """Gains (n_bands, n_columns) of the detector columns; None where no two neighbours are known."""
-    column = scene.source.column
-    pair = stripes.neighbour_columns(column, scene.source.valid)
-    if pair.max() < 0:
-        return None
-    n_columns, n_bands = int(column.max()) + 1, len(scene.corrections.band)
-    place = stripes.line_places(len(column)) if scene._is_level else stripes.places(pair)
-    # Room for a whole strip beyond the last column, and for whole registers of keys.
-    keys = np.zeros((int(place.max()) + 1, n_bands, -(-n_columns // LANES) * LANES + LANES), np.uint16)
-
-    def keep(rows: slice) -> None:
-        if scene._is_level:
-            _keep_level(scene, rows, place[rows], keys)
-        else:
-            _keep(scene, rows, (place[rows], pair[rows]), keys)
-
-    for _ in in_order(keep, scene._rows(1)):
-        pass
-
-    def gains(band: range) -> NDArray[np.float32]:
-        ratio = kernels.median_keys(keys, band[0], band[-1] + 1)[:, :n_columns]
-        return stripes.column_gains(ratio.T).T.astype(np.float32)
-
-    return np.concatenate(list(in_order(gains, [range(n_bands)[at : at + 16] for at in range(0, n_bands, 16)])))
-
-
-def _keep_level(scene: CleanedScene, rows: slice, place: NDArray[np.int32], keys: NDArray[np.uint16]) -> None:
-    """Put the ratios of neighbours in these lines into the keys, where samples are columns."""
-    lit = scene._lit(rows)
-    # The last pixel of a strip is the first of the next, so that no pair is cut.
-    for start in range(0, scene.source.valid.shape[1], LANES - 1):
-        kernels.keep_level_ratios(lit(start), place, start, keys)
-
-
-def _keep(
-    scene: CleanedScene, rows: slice, where: tuple[NDArray[np.int32], NDArray[np.int64]], keys: NDArray[np.uint16]
-) -> None:
-    """The same for columns that run aslant over a map; `where` is place and pair."""
-    lit = scene._lit(rows)
-    # Where columns fall from left to right, the right pixel belongs to the lower one.
-    turn = np.diff(scene.source.column[rows], axis=1, append=0) < 0
-    for start in range(0, scene.source.valid.shape[1], LANES - 1):
-        here = slice(start, start + LANES)
-        place, pair, turned = (padded(some, here, -1) for some in (*where, turn))
-        kernels.keep_ratios(lit(start), place, pair, turned, keys)

@@ -37,15 +37,16 @@ class Geometry:
         """Degrees at the MOLA surface, at the areoid where the surface has fill, NaN where both have."""
         surface = _within(self.planes[lines, :, _INCIDENCE_SURFACE], 0, 180)
         areoid = _within(self.planes[lines, :, _INCIDENCE_AREOID], 0, 180)
-        return np.where(np.isnan(surface), areoid, surface).astype(np.float32)
+        return np.where(np.isnan(surface), areoid, surface)
 
     def latitude(self, lines: slice) -> NDArray[np.float64]:
         """Degrees north, NaN unknown."""
-        return _within(self.planes[lines, :, LATITUDE], -90, 90)
+        return _within(self.planes[lines, :, LATITUDE], -90, 90).astype(np.float64)
 
     def longitude(self, lines: slice) -> NDArray[np.float64]:
         """Degrees east, NaN unknown."""
-        return _near(_within(self.planes[lines, :, LONGITUDE], -360, 360), self.centre_longitude)
+        longitude = _within(self.planes[lines, :, LONGITUDE], -360, 360).astype(np.float64)
+        return _near(longitude, self.centre_longitude)
 
 
 def read_geometry(given: Path, name: crism.ProductName, shape: tuple[int, int]) -> Geometry:
@@ -102,10 +103,10 @@ def _centre_longitude(planes: NDArray[Any], path: Path) -> float:
     raise InputError(f"{path}: no pixel has a longitude, all is fill; fetch the DDR anew")
 
 
-def _within(plane: NDArray[Any], low: float, high: float) -> NDArray[np.float64]:
+def _within(plane: NDArray[Any], low: float, high: float) -> NDArray[np.float32]:
     """The plane with NaN for everything outside [low, high]."""
-    plane = np.asarray(plane, dtype=np.float64)
-    return np.where((plane >= low) & (plane <= high), plane, np.nan)
+    plane = np.asarray(plane, dtype=np.float32)
+    return np.where((plane >= low) & (plane <= high), plane, np.float32(np.nan))
 
 
 def _near(longitude: NDArray[np.float64], centre: float) -> NDArray[np.float64]:

@@ -5,7 +5,10 @@ A features store holds `feature` (pixel, feature) int16 in whole steps and `pixe
 that were replaced in it. A basis store holds the arrays of `features.Basis` under their own names.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,6 +90,9 @@ def write_features(
         "clip": FIXED_CLIP,
         "basis": basis.digest(),
     }
+    chunks = _whole_chunks(blocks)
+    # Who makes the blocks in threads is at work on the next ones while the store is made.
+    first = list(islice(chunks, 1))
     with store.create(path, "features", **facts) as group:
         arrays = {
             "feature": _growing(group, "feature", ("pixel", "feature"), (most_pixels, n_features), "int16"),
@@ -95,17 +101,31 @@ def write_features(
             "n_despiked": _growing(group, "n_despiked", ("pixel",), (most_pixels,), "uint16"),
         }
         n_pixels = n_clipped = n_despiked = 0
-        for block in _whole_chunks(blocks):
-            end = n_pixels + len(block.pixel)
-            for name, array in arrays.items():
-                array[n_pixels:end] = getattr(block, name)
-            n_pixels, n_clipped = end, n_clipped + block.n_clipped
+        for block in _written(chain(first, chunks), arrays):
+            n_pixels, n_clipped = n_pixels + len(block.pixel), n_clipped + block.n_clipped
             n_despiked += int(block.n_despiked.sum())
-        for array in arrays.values():
-            array.resize((n_pixels, *array.shape[1:]))
+        if n_pixels < most_pixels:
+            for array in arrays.values():
+                array.resize((n_pixels, *array.shape[1:]))
         written = Written(n_pixels, n_clipped / max(1, n_pixels * n_features), n_despiked)
         group.attrs["clipped_share"] = written.clipped_share
     return written
+
+
+def _written(blocks: Iterable[FeatureBlock], arrays: dict[str, zarr.Array]) -> Iterator[FeatureBlock]:
+    """The blocks, each put into the arrays behind the one before, in threads while the next is made."""
+    end, puts = 0, deque[Future[None]]()
+    with ThreadPoolExecutor(len(arrays)) as pool:
+        for block in blocks:
+            place = slice(end, end + len(block.pixel))
+            puts += [pool.submit(array.__setitem__, place, getattr(block, name)) for name, array in arrays.items()]
+            end = place.stop
+            # Two blocks may wait to be written; more would pile up in memory.
+            while len(puts) > 2 * len(arrays):
+                puts.popleft().result()
+            yield block
+        for put in puts:
+            put.result()
 
 
 def _whole_chunks(blocks: Iterable[FeatureBlock]) -> Iterator[FeatureBlock]:

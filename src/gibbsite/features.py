@@ -41,8 +41,8 @@ MOST_PAIRS = 2**14
 """Neighbours whose differences are added up in a scene, spread over it: plenty for the noise of some hundred bands."""
 FEW_PAIRS = 2**11
 """The same where noise is only told, not asked which features there are: its shares are then good to 3 %."""
-ROWS_AT_ONCE = 2**12
-"""Spectra per matrix product: bounds memory, and 2¹² · 4 · 2³⁴ is below 2⁵³, where float64 stops being exact."""
+ROWS_AT_ONCE = 2**10
+"""Spectra per matrix product: bounds memory, and 2¹⁰ · 4 · 2³⁴ is below 2⁵³, where float64 stops being exact."""
 
 
 @dataclass(frozen=True)

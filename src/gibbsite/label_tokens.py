@@ -33,6 +33,14 @@ _ORDINARY = re.compile(
 )
 
 
+class _Token(Token):
+    """pvl's, which takes a word apart before it says that it is no comment: half of the time a label takes."""
+
+    def is_WSC(self) -> bool:
+        # Only what begins like white space or a comment can be made of them.
+        return (self[:1].isspace() or self[:1] in "/#") and bool(super().is_WSC())
+
+
 _MOST_RETURNS = 1000
 """A token that comes back so often will come back for ever: pvl's parser can run in circles in a broken label."""
 
@@ -43,7 +51,7 @@ def label_lexer(text: str, g: Any, d: Any) -> Generator[Any, Any, None]:
     is_ordinary = bool(found) and found[-1][1] == "END"
     for place, word in found if is_ordinary else ((token.pos, str(token)) for token in pvl_lexer(text, g=g, d=d)):
         try:
-            again, n_returns = (yield Token(word, grammar=g, decoder=d, pos=place)), 0
+            again, n_returns = (yield _Token(word, grammar=g, decoder=d, pos=place)), 0
             while again is not None:
                 n_returns += 1
                 if n_returns > _MOST_RETURNS:

@@ -57,6 +57,10 @@ class Source:
     """Strips of some lines and bands, each pixel multiplied by a factor (line, sample) that is NaN where it is not
     wanted."""
 
+    def whole_chunks(self, n_lines: int) -> int:
+        """So many lines, or a few more, that only whole chunks are read."""
+        return -(-n_lines // self.chunk_lines) * self.chunk_lines
+
     def lines(self, rows: slice, band: NDArray[np.intp]) -> Lines:
         """(line, band, sample) I/F as it is, NaN without a value and in pixels that are not valid."""
         width = self.valid.shape[1]

@@ -120,5 +120,8 @@ def _centre_column(nm: NDArray[np.float64], nominal: NDArray[np.float64], path: 
     known = np.flatnonzero(np.isfinite(values))
     if not known.size:
         raise InputError(f"{path}: the centre column of the WA record holds only fill; fetch it anew")
-    nearest = known[np.abs(np.arange(values.size)[:, None] - known).argmin(axis=1)]
-    return np.where(np.isfinite(values), values, nominal + (values - nominal)[nearest])
+    holes = np.flatnonzero(~np.isfinite(values))
+    nearest = known[np.abs(holes[:, None] - known).argmin(axis=1)]
+    whole = values.copy()
+    whole[holes] = nominal[holes] + (values - nominal)[nearest]
+    return whole

@@ -24,11 +24,13 @@ from gibbsite.kernels.smile import nearest_bands, polynomial_weights
 from gibbsite.kernels.spectra import number_cells, take_spectra, values_of_rank
 from gibbsite.kernels.spikes import despike_columns, despike_spectra
 from gibbsite.kernels.stripes import keep_level_ratios, keep_ratios, median_keys
+from gibbsite.kernels.strips import SOME_KEYS
 from gibbsite.kernels.sums import add_up
 from gibbsite.kernels.vectors import LANES
 
 __all__ = [
     "LANES",
+    "SOME_KEYS",
     "add_artefact",
     "add_odds",
     "add_up",

@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-_SIDE = 16
-"""Bands that are turned at once: a line of the cache."""
+from gibbsite.kernels.squares import SIDE, turn_square
+
 _BINS = 4096
 
 
@@ -13,19 +13,25 @@ def take_spectra(lines, usable):
     """The spectra (spectrum, band) of the usable (line, sample) pixels of lines (line, band, sample), in order."""
     n_lines, n_bands, n_samples = lines.shape
     spectra = np.empty((np.count_nonzero(usable), n_bands), lines.dtype)
-    sample = np.empty(n_samples, np.int64)
+    source, target = np.ascontiguousarray(lines).reshape(lines.size), spectra.reshape(spectra.size)
+    sample, place = np.empty(n_samples, np.int64), np.empty(SIDE, np.int64)
     first = 0
     for y in range(n_lines):
         n = 0
         for i in range(n_samples):
             sample[n] = i
             n += usable[y, i]
-        for start in range(0, n_bands, _SIDE):
-            stop = min(start + _SIDE, n_bands)
-            for s in range(n):
-                i = sample[s]
-                for b in range(start, stop):
-                    spectra[first + s, b] = lines[y, b, i]
+        for start in range(0, n_bands, SIDE):
+            for s in range(0, n, SIDE):
+                is_square = start + SIDE <= n_bands and s + SIDE <= n and sample[s + SIDE - 1] - sample[s] == SIDE - 1
+                if is_square:
+                    for b in range(SIDE):
+                        place[b] = (y * n_bands + start + b) * n_samples + sample[s]
+                    turn_square(source, place, 0, target, (first + s) * n_bands + start, n_bands)
+                    continue
+                for t in range(s, min(s + SIDE, n)):
+                    for b in range(start, min(start + SIDE, n_bands)):
+                        spectra[first + t, b] = lines[y, b, sample[t]]
         first += n
     return spectra
 
@@ -39,13 +45,18 @@ def values_of_rank(spectra, row, rank, first, last):
     """
     n = len(row)
     found = np.empty((last - first, len(rank)), spectra.dtype)
-    value = np.empty((_SIDE, n), spectra.dtype)
-    for start in range(first, last, _SIDE):
-        n_bands = min(_SIDE, last - start)
-        for corner in range(0, n, _SIDE):
+    value, place = np.empty((SIDE, n), spectra.dtype), np.empty(n, np.int64)
+    source, target = np.ascontiguousarray(spectra).reshape(spectra.size), value.reshape(value.size)
+    for start in range(first, last, SIDE):
+        n_bands = min(SIDE, last - start)
+        for r in range(n):
+            place[r] = row[r] * spectra.shape[1] + start
+        n_turned = n - n % SIDE if n_bands == SIDE else 0
+        for r in range(0, n_turned, SIDE):
+            turn_square(source, place, r, target, r, n)
+        for r in range(n_turned, n):
             for b in range(n_bands):
-                for r in range(corner, min(corner + _SIDE, n)):
-                    value[b, r] = spectra[row[r], start + b]
+                value[b, r] = source[place[r] + b]
         for b in range(n_bands):
             _pick(value[b], rank, found[start + b - first])
     return found
@@ -54,7 +65,11 @@ def values_of_rank(spectra, row, rank, first, last):
 @njit(nogil=True, cache=True)
 def _pick(value, rank, found):
     """Set found (rank) to the values of these ranks."""
-    lowest, highest = value.min(), value.max()
+    # Not value.min() and value.max(), which go number by number.
+    lowest = highest = value[0]
+    for i in range(len(value)):
+        lowest = value[i] if value[i] < lowest else lowest
+        highest = value[i] if value[i] > highest else highest
     width = np.float64(highest) - np.float64(lowest)
     scale = (_BINS - 1) / width if width > 0.0 else 0.0
     bin_of, count = np.empty(len(value), np.int16), np.zeros(_BINS + 1, np.int64)

@@ -66,8 +66,10 @@ def despike_columns(lines, n_sigma, first, last, replaced):
     sigma, kept = np.empty(n_samples, np.float32), aligned_lines(1, n_bands)[0]
     above = lines[max(first, 1) - 1]
     for y in range(max(first, 1), min(last, len(lines) - 1)):
-        _compare_lines(above, lines[y], lines[y + 1], residual[0], sigma.reshape(1, n_samples))
+        stands_out = _compare_lines(above, lines[y], lines[y + 1], residual[0], sigma.reshape(1, n_samples), n_sigma)
         above = lines[y]
+        if not stands_out:
+            continue
         is_any, suspected = _suspect_any(residual, sigma, n_sigma)
         if is_any.any():
             # The line below is compared with what was measured here, not with what is put in its place.
@@ -77,24 +79,29 @@ def despike_columns(lines, n_sigma, first, last, replaced):
 
 
 @njit(nogil=True, cache=True)
-def _compare_lines(above, here, below, residual, sigma):
+def _compare_lines(above, here, below, residual, sigma, n_sigma):
     """Set residual to the middle one of three lines (band, sample) less their median, 0 where one beside is missing,
-    and sigma (1, sample) to the standard deviation of its noise.
+    and sigma (1, sample) to the standard deviation of its noise. Whether any residual stands out of it.
 
     From band to band, the distance of a value from the mean of the two changes by noise alone, whatever the ground
     does. (The residual to a median of three would not do: it is 0 throughout on a slope.)
     """
     n_bands = len(here)
     half, total = spread(np.float32(0.5)), spread(np.float32(0.0))
+    largest = total
     before = load(here, 0) - half * (load(above, 0) + load(below, 0))
     for b in range(n_bands):
         one, two, three = load(above, b), load(here, b), load(below, b)
-        store(residual, b, less_median_of_3(one, two, three))
+        off = less_median_of_3(one, two, three)
+        store(residual, b, off)
+        largest = larger_size(off, largest)
         apart = two - half * (one + three)
         # In the first band they are the same, so nothing is added.
         total = total + size(apart - before)
         before = apart
-    store(sigma, 0, total * spread(_TO_SIGMA_OF_STEPS / np.float32(max(1, n_bands - 1))))
+    noise = total * spread(_TO_SIGMA_OF_STEPS / np.float32(max(1, n_bands - 1)))
+    store(sigma, 0, noise)
+    return any_beyond(largest, noise * spread(n_sigma))
 
 
 @njit(nogil=True, cache=True)

@@ -35,15 +35,15 @@ def keep_ratios(lines, place, pair, turn, keys):
 
 
 @njit(nogil=True, cache=True)
-def keep_level_ratios(lines, place, start, keys):
+def keep_level_ratios(lines, following, place, start, keys):
     """The same where sample i was seen by column start + i throughout; `place` (line) is that of all its pairs.
 
-    The last lane has no neighbour here: its key is that of the next strip, which begins with it. So the keys need room
-    for a whole strip.
+    `following` is the strip that follows, in which the last sample has its neighbour, NaN where there is none. The keys
+    need room for a whole strip.
     """
     n_lines, n_bands, _ = lines.shape
     n_columns = keys.shape[2]
-    source = lines.reshape(n_lines * n_bands, LANES)
+    source, beyond = lines.reshape(n_lines * n_bands, LANES), following.reshape(n_lines * n_bands, LANES)
     lowest, scale, half = spread(np.float32(LOWEST)), spread(np.float32(1.0 / STEP)), spread(np.float32(0.5))
     first, last = spread(np.float32(1.0)), spread(np.float32(65000.0))
     for y in range(n_lines):
@@ -51,7 +51,7 @@ def keep_level_ratios(lines, place, start, keys):
             continue
         for b in range(n_bands):
             below = load(source, y * n_bands + b)
-            above = next_lane(below)
+            above = next_lane(below, load(beyond, y * n_bands + b))
             key = hold((above / below - lowest) * scale + half, first, last)
             store_keys(keys, (place[y] * n_bands + b) * n_columns + start, key, above, below)
 

@@ -5,9 +5,11 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from gibbsite.kernels.vectors import LANES, constant, open_arrays, vector, vector_at
+from gibbsite.kernels.vectors import INDEX, LANES, constant, open_arrays, vector, vector_at
 
 _NAN = float("nan")
+_CACHE_LINE = 16
+"""Numbers in a line of the cache."""
 
 
 @intrinsic
@@ -19,6 +21,24 @@ def load_from(_typing, array, offset):
         return builder.load(vector_at(builder, array.data, offset), align=4)
 
     return vector(array, offset), generate
+
+
+@intrinsic
+def fetch_ahead(_typing, array, offset):
+    """Ask for the vector that starts `offset` numbers into an array of float32, to be read from the cache later."""
+
+    def generate(context, builder, signature, arguments):
+        array, offset = open_arrays(context, builder, signature, arguments)
+        byte, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        for start in range(0, LANES, _CACHE_LINE):
+            place = builder.gep(array.data, [builder.add(offset, INDEX(start))])
+            # To read, into the second-level cache (the first is too small), of data.
+            builder.call(prefetch, [builder.bitcast(place, byte), whole(0), whole(2), whole(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, offset), generate
 
 
 @intrinsic
@@ -68,16 +88,14 @@ def less_median_of_3(_typing, above, here, below):
 
 
 @intrinsic
-def next_lane(_typing, value):
-    """The value of the next sample in each lane; the last keeps its own."""
+def next_lane(_typing, value, following):
+    """The value of the next sample in each lane; in the last, the first of the vector that follows."""
 
     def generate(_context, builder, _signature, arguments):
-        order = [*range(1, LANES), LANES - 1]
-        return builder.shuffle_vector(
-            arguments[0], arguments[0], ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
-        )
+        order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(1, LANES + 1)))
+        return builder.shuffle_vector(*arguments, order)
 
-    return vector(value), generate
+    return vector(value, following), generate
 
 
 @intrinsic
