@@ -103,32 +103,23 @@ def test_weight_makes_reach_forget_what_the_class_has_shown() -> None:
     np.testing.assert_allclose(fits(seated("reach", replace(moments, mean=closer), given, 1e12))[0], far[2], rtol=1e-4)
 
 
-def voted(n: list[int], pins: list[list[int]]) -> Statistics:
+def counted(n: list[int], pins: list[list[int]]) -> Statistics:
     sizes = np.array(n)
     nothing = np.zeros((len(n), 1), np.int64)
-    return Statistics(sizes, nothing, nothing[:, :, None], np.zeros_like(pins), np.array(pins))
+    return Statistics(sizes, nothing, nothing[:, :, None], np.array(pins))
 
 
-def test_most_votes_name_a_component_but_strays_do_not() -> None:
-    sums = voted([100, 50, 1000, 30, 10], [[20, 3], [1, 9], [2, 0], [0, 0], [0, 1]])
-    voting = rules(1190, n_known=2, is_voting=True)
-    # Class 0 has 22 votes in 1100 pixels: 20 would be expected for the third component, which has 2.
+def test_most_labelled_pixels_name_a_component_but_strays_do_not() -> None:
+    sums = counted([100, 50, 1000, 30, 10], [[20, 3], [1, 9], [2, 0], [0, 0], [0, 1]])
+    free = rules(1190, n_known=2, is_bound=False)
+    # Class 0 has 22 labelled pixels in 1100: 20 would be expected in the third component, which has 2.
     assert ENOUGH_PINS * 22 / 1100 * 1000 > 2
-    np.testing.assert_array_equal(pinned_class(sums, voting), [0, 1, -1, -1, 1])
-    np.testing.assert_array_equal(pinned_class(sums, replace(voting, is_voting=False)), [-1] * 5)
-
-
-def test_labelled_pixels_in_a_component_hold_it_whatever_the_votes() -> None:
-    sums = voted([100, 50, 1000], [[20, 3], [1, 9], [2, 0]])
-    sums = replace(sums, n_pinning=np.array([[0, 1], [0, 0], [1, 0]]))
-    voting = rules(1150, n_known=2, is_voting=True)
-    np.testing.assert_array_equal(pinned_class(sums, voting), [1, 1, 0])
-    np.testing.assert_array_equal(pinned_class(sums, replace(voting, is_voting=False)), [1, -1, 0])
+    np.testing.assert_array_equal(pinned_class(sums, free), [0, 1, -1, -1, 1])
+    np.testing.assert_array_equal(pinned_class(sums, replace(free, is_bound=True)), [0, 1, 0, -1, 1])
 
 
 def test_without_known_classes_nothing_is_pinned() -> None:
-    nobody = np.zeros((2, 0), np.int64)
-    sums = replace(voted([3, 4], [[0], [0]]), n_pinning=nobody, n_votes=nobody)
+    sums = replace(counted([3, 4], [[0], [0]]), n_pinning=np.zeros((2, 0), np.int64))
     np.testing.assert_array_equal(pinned_class(sums, rules(7)), [-1, -1])
 
 
@@ -152,7 +143,7 @@ def test_a_class_that_splits_does_not_take_the_place_of_a_known_class_without_co
     # So unlike in shape that the evidence parts them at once.
     values = np.where(cluster[:, None] == 0, 0.02, 2.0) * generator.normal(size=(60, 2))
     pixels = Tile(0, np.round(values / STEP).astype(np.int16), np.full(60, -1, np.int16))
-    chosen = rules(60, n_known=2, split_every=1)
+    chosen = rules(60, n_known=2, is_bound=False, split_every=1)
     state = state_of(pixels, cluster, np.zeros(2, np.int64), chosen, prior(2))
     state = replace(state, class_id=np.arange(2), next_class_id=2)
     for sweep in range(1, 20):

@@ -57,7 +57,7 @@ def scan_block(state: State, rules: Rules, task: Pass, block: Tile) -> Scan:
     kernels.uniforms(streams.pixel_key(rules.seed, state.sweep, Purpose.BIRTHS), block.first, uniform)
     label, loose_class = kernels.scan_block(
         block.feature * rules.step,
-        block.known,
+        block.known if task.is_bound else np.full_like(block.known, -1),
         uniform,
         place[state.block_label],
         (
@@ -117,18 +117,15 @@ def choose_classes(state: State, rules: Rules, order: Integers, uniform: Floats)
 def pinned_class(sums: Statistics, rules: Rules) -> Integers:
     """(n_components,) known class to which labelled pixels pin a component, -1 where they do not.
 
-    Those that sit in it do. Where they vote, so do most of those that fit it best: a component of unlabelled pixels
-    right on top of labelled ones is of their class. A few strays must not name a component of something unknown, so it
-    needs half of the share of votes that the components named after the class have together.
+    Where labelled pixels choose freely, most of those in a component name its class. A few strays must not name a
+    component of something unknown, so it needs half of the share of labelled pixels that the components named after
+    the class have together.
     """
     if rules.n_known == 0:
         return np.full(len(sums), -1)
-    seated = np.where(sums.n_pinning.any(1), sums.n_pinning.argmax(1), -1)
-    if not rules.is_voting:
-        return seated
-    named, most = sums.n_votes.argmax(1), sums.n_votes.max(1)
-    enough = ENOUGH_PINS * expected_pins(named, most, sums.n)
-    return np.where(seated >= 0, seated, np.where((most > 0) & (most >= enough), named, -1))
+    named, most = sums.n_pinning.argmax(1), sums.n_pinning.max(1)
+    enough = np.zeros(len(sums)) if rules.is_bound else ENOUGH_PINS * expected_pins(named, most, sums.n)
+    return np.where((most > 0) & (most >= enough), named, -1)
 
 
 def expected_pins(named: Integers, most: Integers, n: Integers | Floats) -> Floats:

@@ -46,8 +46,8 @@ def chain_rules(fit: Fit, seed: int, sizes: tuple[int, int, int], step: float) -
         class_rule=fit.class_rule,
         birth_block=block_size(fit.birth_block, n_pixels),
         reach_weight=fit.reach_weight,
-        # In igmm a component is a class, and no step lets labels name it.
-        is_voting=fit.labels == "vote" and fit.model != "igmm",
+        # In igmm a component is a class, and no step lets labels name it: they keep to their class, as in the paper.
+        is_bound=fit.labels == "bind" or fit.model == "igmm",
         split_every=fit.split_every,
     )
 

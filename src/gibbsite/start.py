@@ -78,7 +78,7 @@ def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> S
         n_pixels=n_pixels,
         birth_block=moves.block_size(rules.birth_block, n_pixels),
         constants=None,
-        is_voting=False,
+        is_bound=True,
     )
     task = first_pass(None, rules)
     reply = answer(labelled, labelled.known.astype(np.int64), rules.n_known, task)
@@ -155,6 +155,7 @@ def first_pass(components: Components | None, rules: Rules) -> Pass:
         next_block=moves.choose_block(1, rules),
         next_order_key=streams.pixel_key(rules.seed, 1, Purpose.ORDER),
         n_known=rules.n_known,
+        is_bound=rules.is_bound,
     )
 
 

@@ -32,8 +32,8 @@ class Rules:
     """Pixels per sweep that may open and close components."""
     reach_weight: float = 2.0
     """Of the prior in how far a class reaches, in components (rule 'reach')."""
-    is_voting: bool = False
-    """Labelled pixels that pin also name the components without any such pixel that fit them best."""
+    is_bound: bool = True
+    """Labelled pixels that pin choose among components of their class only; otherwise components follow their pins."""
     is_grouped: bool = False
     """Begin with classes that are groups of components better one Gaussian than two, where labels name none."""
     split_every: int = 0

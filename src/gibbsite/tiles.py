@@ -113,21 +113,15 @@ class Pass:
     """Known classes."""
     is_bound: bool = True
     """Labelled pixels that pin choose among the components of their class only."""
-    is_voting: bool = False
-    """Their votes are wanted: which component fits them best, whatever their class."""
 
     def answer(self, tile: Tile) -> "Answer":
         """The tile's answer: a pure function of its pixels and the pass."""
         n_components = len(self.components.class_of)
         # A tile inside the block answers with the sums of no pixels.
         parts = outside(tile, self.skip) or [tile.part(tile.first, tile.first)]
-        found = functools.reduce(
+        return functools.reduce(
             operator.add, (answer(part, draw_labels(part, self), n_components, self) for part in parts)
         )
-        if self.is_voting:
-            # Those of the block vote too, though it is scanned elsewhere.
-            found.statistics.n_votes[:] = count_votes(tile, self)
-        return found
 
 
 @dataclass(frozen=True)
@@ -196,18 +190,6 @@ def sum_by_label(tile: Tile, label: Integers, n_components: int, n_known: int) -
     pins = np.flatnonzero(tile.known >= 0)
     np.add.at(sums.n_pinning, (label[pins], tile.known[pins]), 1)
     return sums
-
-
-def count_votes(tile: Tile, task: Pass) -> Integers:
-    """(n_components, n_known) pinning pixels of each known class that fit a component best, wherever they sit."""
-    votes = np.zeros((len(task.components.class_of), task.n_known), np.int64)
-    voter = np.flatnonzero(tile.known >= 0)
-    # With all pixels in the block there may be no component to vote for.
-    if votes.size and voter.size:
-        best = np.empty(len(voter), np.int64)
-        kernels.fit_best(kernels.lay_out(tile.feature[voter]), np.float32(task.step), task.components.lanes(), best)
-        np.add.at(votes, (best, tile.known[voter]), 1)
-    return votes
 
 
 def outside(tile: Tile, skip: Range) -> list[Tile]:

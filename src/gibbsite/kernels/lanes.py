@@ -265,24 +265,6 @@ def add_odds(plane, step, components, start, probability):
 
 
 @njit(nogil=True, cache=True)
-def fit_best(plane, step, components, label):
-    """Fill `label` with the component under which each pixel's weighted density is highest, the first of equals."""
-    n_pixels, n_features = len(label), plane.shape[0]
-    n_components = components[0][-1]
-    x, work, score = _rows(n_features), _work(n_features), _rows(n_components)
-    nobody, best = np.empty(LANES, np.int32), work[2]
-    for first in range(0, n_pixels, LANES):
-        stop = min(first + LANES, n_pixels)
-        _load(plane, first, step, x)
-        _score(x, False, nobody, components, work, score)
-        for i in range(stop - first):
-            c = 0
-            while score[c, i] < best[0, i]:
-                c += 1
-            label[first + i] = c
-
-
-@njit(nogil=True, cache=True)
 def log_density(plane, class_index, step, components, out):
     """Fill `out` with log p(x_i | class of i): the class-conditional density, up to one constant per model."""
     n_pixels, n_features = len(out), plane.shape[0]
