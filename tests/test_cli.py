@@ -103,6 +103,14 @@ def test_an_error_the_user_can_mend_is_one_line_and_exit_code_1(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("number", [0, -3])
+def test_a_chain_is_numbered_from_1(number, tmp_path, capsys):
+    assert (
+        gibbsite("fit", "--features", "f", "--labels", "l", "--chain", str(number), "--out", str(tmp_path / "c")) == 1
+    )
+    assert f"--chain: found {number}, expected the number of a chain; give 1 or more" in capsys.readouterr().err
+
+
 def test_debug_shows_the_traceback_before_the_line(tmp_path):
     answer = typed("gibbsite", "ingest", tmp_path / "absent.img", "--out", tmp_path / "a.zarr", "--debug")
     assert answer.returncode == 1

@@ -19,7 +19,7 @@ from rasterio.errors import NotGeoreferencedWarning
 from rasterio.transform import Affine
 
 import handmade_cubes
-from gibbsite import labels, mars, store
+from gibbsite import labels, mars, shapes, store
 from gibbsite.errors import GibbsiteError, InputError, SettingsError
 from gibbsite.labels import HELD_OUT, TRAIN, UNLABELLED, KnownClasses
 from gibbsite.scene import Grid
@@ -344,10 +344,25 @@ def test_empty_layer_is_refused(tmp_path):
     assert "empty layer" in refusal(write_map_cube(tmp_path), tmp_path / "shapes.gpkg")
 
 
+def test_features_without_shape_are_told_and_the_others_taken(tmp_path):
+    layer = frame()
+    whole = shapes.read(save(layer, tmp_path / "whole.gpkg"), "class", None)
+    layer.loc[1, "geometry"] = None
+    found = shapes.read(save(layer, tmp_path / "holed.gpkg"), "class", None)
+    assert len(found.items) == len(whole.items) - 1
+    assert whole.remarks == ()
+    assert found.remarks == ("feature 2 has no shape, and labels nothing",)
+
+
+def save(layer: geopandas.GeoDataFrame, path: Path) -> Path:
+    layer.to_file(path)
+    return path
+
+
 def test_lines_are_refused(tmp_path):
-    shapes = frame()
-    shapes.geometry = shapes.geometry.boundary
-    shapes.to_file(tmp_path / "shapes.gpkg")
+    lines = frame()
+    lines.geometry = lines.geometry.boundary
+    lines.to_file(tmp_path / "shapes.gpkg")
     message = refusal(write_map_cube(tmp_path), tmp_path / "shapes.gpkg")
     assert "found LineString shapes, expected polygons or points" in message
 

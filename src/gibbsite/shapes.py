@@ -39,7 +39,7 @@ def files(path: Path) -> list[Path]:
 
 def read(path: Path, class_field: str, wanted: str | None) -> Drawings:
     """The shapes of the file's one layer, or of the layer wanted."""
-    layer = _read_layer(path, _choose_layer(path, wanted))
+    layer, left_out = _read_layer(path, _choose_layer(path, wanted))
     if class_field not in layer.columns:
         fields = ", ".join(str(name) for name in layer.columns if name != layer.geometry.name) or "none at all"
         raise InputError(f"{path}: no field {class_field!r} (labels.class_field); its fields are {fields}")
@@ -56,7 +56,7 @@ def read(path: Path, class_field: str, wanted: str | None) -> Drawings:
     items = [
         Drawing(name, (shape,), crs, colour) for name, (shape, _), colour in zip(names, mended, colours, strict=True)
     ]
-    return Drawings(path, items, tuple(told for _, told in mended if told))
+    return Drawings(path, items, (*left_out, *(told for _, told in mended if told)))
 
 
 def _choose_layer(path: Path, wanted: str | None) -> str:
@@ -71,20 +71,22 @@ def _choose_layer(path: Path, wanted: str | None) -> str:
     return layers[0]
 
 
-def _read_layer(path: Path, name: str) -> geopandas.GeoDataFrame:
-    """The layer's features that have a shape, numbered from 1 as the layer counts them."""
+def _read_layer(path: Path, name: str) -> tuple[geopandas.GeoDataFrame, list[str]]:
+    """The layer's features that have a shape, numbered from 1 as the layer counts them, and a remark on the others."""
     try:
         layer = geopandas.read_file(path, layer=name)
     except (DataSourceError, DataLayerError, ShapelyError, ValueError) as error:
         raise InputError(f"{path}: cannot read the layer {name!r} ({error}); save it anew") from None
     layer.index += 1
-    layer = layer[~(layer.geometry.isna() | layer.geometry.is_empty)]
+    is_empty = layer.geometry.isna() | layer.geometry.is_empty
+    told = [f"feature {number} has no shape, and labels nothing" for number in layer.index[is_empty]]
+    layer = layer[~is_empty]
     if layer.empty:
         raise InputError(f"{path}: empty layer {name!r}, expected polygons; draw some, or run without --shapes")
     other = sorted(set(layer.geom_type) - MARKS)
     if other:
         raise InputError(f"{path}: found {other[0]} shapes, expected polygons or points; remove them or buffer them")
-    return layer
+    return layer, told
 
 
 def _colours(layer: geopandas.GeoDataFrame, path: Path) -> list[str | None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gibbsite import chain, checkpoint, cluster, plan, sampling, start
 from gibbsite.checkpoint import Checkpoint
-from gibbsite.errors import InputError
+from gibbsite.errors import InputError, SettingsError
 from gibbsite.gibbs import ReadPixels, ReduceTiles
 from gibbsite.pixels import Pixels, open_pixels, pinned_reader
 from gibbsite.progress import Progress
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The step's flags."""
     parser.add_argument("--features", type=Path, nargs="+", required=True, help="feature stores, one per scene")
     parser.add_argument("--labels", type=Path, nargs="+", required=True, help="label stores of the same scenes")
-    parser.add_argument("--chain", type=int, required=True, help="number of the chain; each has its own random numbers")
+    parser.add_argument("--chain", type=int, required=True, help="number of the chain, from 1: each has its own chance")
     parser.add_argument("--checkpoint", type=Path, help="store that keeps the chain so far; left out: none")
     parser.add_argument("--timings", type=Path, help="table of seconds per sweep to write; left out: none")
     parser.add_argument("--out", type=Path, required=True, help="chain store to write")
@@ -29,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Sample, and write the chain."""
+    if args.chain < 1:
+        raise SettingsError(f"--chain: found {args.chain}, expected the number of a chain; give 1 or more")
     pixels = open_pixels(args.features, args.labels)
     fit = settings.fit
     prior = plan.first_prior(fit, pixels.n_features)
