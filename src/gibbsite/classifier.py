@@ -6,6 +6,7 @@
 Known classes keep their ids; classes nobody labelled get new ids above them, by size.
 """
 
+import warnings
 from collections import deque
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -29,6 +30,8 @@ from gibbsite.streams import Purpose
 from gibbsite.tiles import Tile
 
 UNLABELLED = -1
+FEW_STEPS = 32
+"""Of the fixed point: a column half of whose values lie within so many has lost what they differ in."""
 MATCHED_ROWS = 20_000
 """About so many rows, spread over the table, tell which classes of two sweeps are the same."""
 ROWS_OF_CLASS = 50
@@ -148,6 +151,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         # A column of 0.1 alone has a standard deviation of 1e-17: what is left of rounding.
         is_constant = deviation <= 1e-12 * np.abs(table).max(0)
         self._scale = np.where(is_constant, 1.0, deviation)
+        _warn_of_far_values(table, self._scale)
         known = np.unique(label[label != UNLABELLED])
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
         rows = Tile(0, self._quantise(table), index)
@@ -260,6 +264,20 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             n_components[stands_for[is_matched]] += count[is_matched]
             n_draws[stands_for[is_matched]] += 1.0
         return np.rint(n_components / n_draws).astype(np.int64)
+
+
+def _warn_of_far_values(table: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+    """Warn of columns that a few values far out stretch so much that all others fall together."""
+    low, high = np.percentile(table, [25, 75], axis=0)
+    steps = (high - low) / scale / features.FIXED_STEP
+    few = np.flatnonzero((steps > 0) & (steps < FEW_STEPS))
+    if few.size:
+        warnings.warn(
+            f"column {few[0]}: a few values far out stretch its scale, so that half of its values lie within "
+            f"{steps[few[0]]:.0f} steps of the {2**16} there are, and classes that differ in it fall together; "
+            "clip or transform it (logarithm, arcsinh) first",
+            stacklevel=3,
+        )
 
 
 def _check_finite(table: NDArray[np.float64]) -> None:
