@@ -1,8 +1,9 @@
 """The cells chains begin with."""
 
 import numpy as np
+import pytest
 
-from gibbsite import start, start_cells, tiles
+from gibbsite import NonExhaustiveClassifier, start, start_cells, tiles
 from gibbsite.tiles import Tile
 from handmade_chains import STEP, prior, rules
 
@@ -24,4 +25,15 @@ def test_cells_have_as_many_pixels_as_features_on_average() -> None:
     pixels = Tile(0, feature, np.full(200, -1, np.int16))
     reads = (lambda task, *_: tiles.tally(pixels, task), pixels.part)
     state = start.first_state(None, rules(200, birth_block=50), prior(40), (12, 0), reads)
-    assert len(state.class_of) <= 5
+    assert len(state.class_of) <= start_cells.LEAST_CELLS
+
+
+@pytest.mark.parametrize("model", ["igmm", "i2gmm", "ai2gmm"])
+def test_clusters_far_apart_are_not_one_class_though_features_are_as_many_as_their_pixels(model: str) -> None:
+    generator = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(3), 50)
+    values = generator.normal(size=(150, 60)) + 3.0 * cluster[:, None]
+    label = NonExhaustiveClassifier(model, sweeps=5, chains=1).fit(values).labels_
+    assert len(np.unique(label)) >= 3
+    # However a cluster is cut, no class reaches over two of them.
+    assert len(set(zip(label.tolist(), cluster.tolist(), strict=True))) == len(np.unique(label))

@@ -17,6 +17,8 @@ SAMPLE_PIXELS = 32768
 """Pixels that k-means++ sees."""
 SAMPLE_BLOCKS = 64
 """Runs of neighbours the sample is made of."""
+LEAST_CELLS = 8
+"""However few pixels there are for so many features: clusters that begin as one cell are hardly ever parted later."""
 
 
 def sample_pixels(rules: Rules, read_pixels: ReadPixels, generator: np.random.Generator) -> NDArray[np.int16]:
@@ -38,7 +40,7 @@ def find_cells(sample: Floats, n_cells: tuple[int, int], pins: Floats, generator
     components about them, and there small components follow the border of a class better.
     """
     # Fewer pixels than features say nothing of a shape: 32 cells of 60 pixels with 90 features ended in 30 classes.
-    most = max(1, len(sample) // sample.shape[1])
+    most = max(LEAST_CELLS, len(sample) // sample.shape[1])
     coarse = _k_means(sample, min(n_cells[0], most), generator)
     cell = coarse.labels_.astype(np.int64)
     if n_cells[1] > 0 and len(pins) > 0:
