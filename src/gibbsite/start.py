@@ -90,9 +90,7 @@ def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> S
 
 def find_pins(labelled: Tile, state: State, rules: Rules, outlier_fraction: float) -> Pins:
     """Thresholds that leave out the least likely pixels of each known class."""
-    generator = streams.generator(rules.seed, state.sweep, Purpose.PINS)
-    components = draw_components(state, rules, generator)
-    density = _class_density(labelled, components, rules.step)
+    components, density = _draw_density(labelled, state, rules)
     threshold = np.full(rules.n_known, -np.inf)
     for known in range(rules.n_known):
         ordered = np.sort(density[labelled.known == known])
@@ -105,9 +103,7 @@ def find_strays(labelled: Tile, state: State, rules: Rules) -> Pins:
 
     Bound to it they widen it, until most of its other pixels are likelier in a new, narrower class.
     """
-    generator = streams.generator(rules.seed, state.sweep, Purpose.PINS)
-    components = draw_components(state, rules, generator)
-    density = _class_density(labelled, components, rules.step)
+    components, density = _draw_density(labelled, state, rules)
     highest = np.full(rules.n_known, -np.inf)
     np.maximum.at(highest, labelled.known, density)
     peak = components.log_weight + components.log_det_whiten
@@ -240,6 +236,12 @@ def _join(learnt: State, rules: Rules, cells: Components, generator: np.random.G
         whiten=np.concatenate([known.whiten, cells.whiten]),
         log_tail=-np.inf,
     )
+
+
+def _draw_density(labelled: Tile, state: State, rules: Rules) -> tuple[Components, Floats]:
+    """A draw of the known classes' components, and the log density of each labelled pixel in its own class under it."""
+    components = draw_components(state, rules, streams.generator(rules.seed, state.sweep, Purpose.PINS))
+    return components, _class_density(labelled, components, rules.step)
 
 
 def _class_density(tile: Tile, components: Components, step: float) -> Floats:
