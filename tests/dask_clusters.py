@@ -64,7 +64,7 @@ def run_chain(
 ) -> Chain:
     """A short chain with births, splits and labelled pixels; `watch` is called after each sweep."""
     read = Reader(n_pixels)
-    chosen = rules(n_pixels, n_known=2, birth_block=300, class_rule="reach", is_bound=False, split_every=2)
+    chosen = rules(n_pixels, n_known=2, birth_block=300, class_rule="reach", trust=4.0, split_every=2)
     is_known = read.pixels.known >= 0
     labelled = Tile(0, read.pixels.feature[is_known], read.pixels.known[is_known])
     learnt = start.learn(labelled, chosen, prior(3), 3, 0.0)

@@ -98,7 +98,7 @@ def log_evidence(x: np.ndarray, components: Sequence[Sequence[int]], prior: Any)
 
 def scan_block(*arguments: Any) -> tuple[np.ndarray, np.ndarray]:
     """The block scan by densities of whole components and classes; nothing is updated, all is computed anew."""
-    x, known, uniform, label, explicit, loose_class, process, prior = arguments
+    x, (known, trust), uniform, label, explicit, loose_class, process, prior = arguments
     class_of, log_weight, whitened_mean, centre, whiten, _ = explicit
     log_tail, alpha, gamma, is_single = process
     given = SimpleNamespace(**dict(zip(("mean", "scale", "kappa0", "spread", "degrees"), prior, strict=True)))
@@ -123,24 +123,25 @@ def scan_block(*arguments: Any) -> tuple[np.ndarray, np.ndarray]:
         loose_class[[not group for group in groups]] = -1
         n_tail, n_components = sum(map(len, groups)), n_explicit + sum(map(bool, groups))
         share = log_tail - log(alpha + n_tail)
-        may_join = [known[i] < 0 or known[i] == k for k in range(n_classes + 1)]
+        away = [0.0 if known[i] < 0 or known[i] == k else trust for k in range(n_classes + 1)]
         score = [-np.inf] * (n_explicit + len(groups) + n_classes + 1)
         for c, k in enumerate(class_of):
-            if may_join[k]:
-                score[c] = log_weight[c] + log_gaussian(x[i], mean[c], covariance[k])
+            score[c] = log_weight[c] + log_gaussian(x[i], mean[c], covariance[k]) - away[k]
         for k in range(n_classes + 1):
             mine = [j for j, of in enumerate(loose_class) if of == k]
             now = [groups[j] for j in mine]
             before = log_class(k, now)
             for j in mine:
                 joined = log_class(k, [[*groups[h], i] if h == j else groups[h] for h in mine])
-                score[n_explicit + j] = share + log(len(groups[j])) + joined - before if may_join[k] else -np.inf
+                score[n_explicit + j] = share + log(len(groups[j])) + joined - before - away[k]
             n_members = list(class_of).count(k) + len(mine)
-            is_new = n_members == 0 and k == (n_classes if known[i] < 0 else known[i])
-            if not may_join[k] or not (n_members or is_new) or (is_single and not is_new) or -1 not in loose_class:
+            is_new = n_members == 0 and k in (n_classes, known[i])
+            if not (n_members or is_new) or (is_single and not is_new) or -1 not in loose_class:
                 continue
             seat = 0.0 if is_single else log((n_members or gamma) / (n_components + gamma))
-            score[n_explicit + len(groups) + k] = share + log(alpha) + seat + log_class(k, [*now, [i]]) - before
+            score[n_explicit + len(groups) + k] = (
+                share + log(alpha) + seat + log_class(k, [*now, [i]]) - before - away[k]
+            )
         odds = np.cumsum(np.exp(np.array(score) - max(score)))
         chosen = int(np.searchsorted(odds, uniform[i] * odds[-1], side="right"))
         if chosen >= n_explicit + len(groups):

@@ -103,23 +103,44 @@ def test_weight_makes_reach_forget_what_the_class_has_shown() -> None:
     np.testing.assert_allclose(fits(seated("reach", replace(moments, mean=closer), given, 1e12))[0], far[2], rtol=1e-4)
 
 
-def counted(n: list[int], pins: list[list[int]]) -> Statistics:
+def counted(n: list[int], pins: list[list[int]], votes: list[list[int]]) -> Statistics:
     sizes = np.array(n)
     nothing = np.zeros((len(n), 1), np.int64)
-    return Statistics(sizes, nothing, nothing[:, :, None], np.array(pins))
+    return Statistics(sizes, nothing, nothing[:, :, None], np.array(pins), np.array(votes))
 
 
-def test_most_labelled_pixels_name_a_component_but_strays_do_not() -> None:
-    sums = counted([100, 50, 1000, 30, 10], [[20, 3], [1, 9], [2, 0], [0, 0], [0, 1]])
-    free = rules(1190, n_known=2, is_bound=False)
-    # Class 0 has 22 labelled pixels in 1100: 20 would be expected in the third component, which has 2.
+def test_labels_trusted_without_limit_hold_every_component_they_sit_in() -> None:
+    sums = counted([100, 50, 1000], [[0, 1], [0, 0], [1, 0]], [[20, 3], [1, 9], [2, 0]])
+    np.testing.assert_array_equal(pinned_class(sums, rules(1150, n_known=2)), [1, -1, 0])
+
+
+def test_most_votes_name_a_component_but_strays_do_not() -> None:
+    votes = [[20, 3], [1, 9], [2, 0], [0, 0], [0, 1]]
+    # Class 0 has 22 votes in 1100 pixels: 20 would be expected for the third component, which has 2.
     assert ENOUGH_PINS * 22 / 1100 * 1000 > 2
-    np.testing.assert_array_equal(pinned_class(sums, free), [0, 1, -1, -1, 1])
-    np.testing.assert_array_equal(pinned_class(sums, replace(free, is_bound=True)), [0, 1, 0, -1, 1])
+    sums = counted([100, 50, 1000, 30, 10], [[0, 0]] * 5, votes)
+    np.testing.assert_array_equal(pinned_class(sums, rules(1190, n_known=2, trust=4.0)), [0, 1, -1, -1, 1])
+
+
+def test_votes_come_before_those_that_sit_in_a_component() -> None:
+    # Those of class 1 have left the second component, which is of class 0 now, and still fit it best.
+    sums = counted([100, 60, 100, 10], [[20, 0], [9, 0], [0, 25], [2, 0]], [[20, 0], [9, 10], [0, 15], [0, 0]])
+    found = pinned_class(sums, rules(270, n_known=2, trust=4.0))
+    np.testing.assert_array_equal(found, [0, 1, 1, 0], err_msg="without votes those that sit there name a component")
+
+
+def test_a_class_about_to_be_lost_keeps_the_components_its_pixels_sit_in() -> None:
+    pins, votes = [[40, 0], [0, 10]], [[20, 7], [20, 3]]
+    sums = counted([200, 100], pins, votes)
+    np.testing.assert_array_equal(pinned_class(sums, rules(300, n_known=2, trust=4.0)), [0, 1])
+    safe = counted([200, 100, 20], [*pins, [0, 9]], [*votes, [0, 12]])
+    found = pinned_class(safe, rules(320, n_known=2, trust=4.0))
+    np.testing.assert_array_equal(found, [0, 0, 1], err_msg="most votes of class 1 are for its third component")
 
 
 def test_without_known_classes_nothing_is_pinned() -> None:
-    sums = replace(counted([3, 4], [[0], [0]]), n_pinning=np.zeros((2, 0), np.int64))
+    nobody = np.zeros((2, 0), np.int64)
+    sums = replace(counted([3, 4], [[0], [0]], [[0], [0]]), n_pinning=nobody, n_votes=nobody)
     np.testing.assert_array_equal(pinned_class(sums, rules(7)), [-1, -1])
 
 
@@ -143,7 +164,7 @@ def test_a_class_that_splits_does_not_take_the_place_of_a_known_class_without_co
     # So unlike in shape that the evidence parts them at once.
     values = np.where(cluster[:, None] == 0, 0.02, 2.0) * generator.normal(size=(60, 2))
     pixels = Tile(0, np.round(values / STEP).astype(np.int16), np.full(60, -1, np.int16))
-    chosen = rules(60, n_known=2, is_bound=False, split_every=1)
+    chosen = rules(60, n_known=2, split_every=1)
     state = state_of(pixels, cluster, np.zeros(2, np.int64), chosen, prior(2))
     state = replace(state, class_id=np.arange(2), next_class_id=2)
     for sweep in range(1, 20):

@@ -108,7 +108,7 @@ def block(seed: int) -> tuple:
     order = generator.permutation(n_pixels)
     return (
         generator.normal(size=(n_pixels, n_features)),
-        np.where(is_labelled, class_of_pixel, -1).astype(np.int16)[order],
+        (np.where(is_labelled, class_of_pixel, -1).astype(np.int16)[order], generator.choice([1.0, 4.0, np.inf])),
         generator.random(n_pixels),
         label[order],
         explicit,

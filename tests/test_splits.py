@@ -78,13 +78,16 @@ def example() -> tuple[Tile, np.ndarray, Rules, State]:
 
 def test_a_split_then_its_merge_give_the_sums_back() -> None:
     pixels, label, chosen, state = example()
+    state = replace(state, statistics=replace(state.statistics, n_votes=np.array([[3], [31], [0], [2]])))
     one = proposal(state, [1])
     parts = splits.replay(state, chosen, gibbs.plan_pass(state, chosen), [one]).part(pixels, label)
     task = gibbs.plan_pass(state, chosen)
     halves = splits.split(state, one, 0, parts)
+    votes, share = halves.statistics.n_votes[[1, 4], 0], halves.statistics.n[[1, 4]] / state.statistics.n[1]
+    np.testing.assert_allclose(votes, 31 * share, atol=1.0, err_msg="votes are not shared by size")
     assert 0 < halves.statistics.n[-1] < state.statistics.n[1]
     back = tidy(splits.merge(halves, Proposal(1, 4, one.direction, one.threshold)), 1)
-    for name in ("n", "total", "outer", "n_pinning"):
+    for name in ("n", "total", "outer", "n_pinning", "n_votes"):
         np.testing.assert_array_equal(getattr(back.statistics, name), getattr(state.statistics, name), err_msg=name)
     np.testing.assert_array_equal(back.class_of, state.class_of)
     again = tiles.answer(pixels, label, 4, task)

@@ -30,7 +30,7 @@ N_PIXELS = 1500
 def scene() -> tuple[Tile, Pass]:
     pixels, label = clusters(N_PIXELS, 4, 5)
     pixels = replace(pixels, known=np.where(np.arange(N_PIXELS) % 7 == 3, label % 2, -1).astype(np.int16))
-    chosen = rules(N_PIXELS, n_known=2, birth_block=200)
+    chosen = rules(N_PIXELS, n_known=2, birth_block=200, trust=4.0)
     # Labelled pixels must sit in components of their own class.
     component = np.where(pixels.known >= 0, pixels.known, 2 + label)
     state = state_of(pixels, component, np.array([0, 1, 2, 2, 3, 4, 4]), chosen, prior(4))
@@ -43,6 +43,7 @@ def equal(a: tiles.Answer, b: tiles.Answer) -> bool:
         (a.statistics.total, b.statistics.total),
         (a.statistics.outer, b.statistics.outer),
         (a.statistics.n_pinning, b.statistics.n_pinning),
+        (a.statistics.n_votes, b.statistics.n_votes),
         (a.anchors.order, b.anchors.order),
         (a.anchors.rank, b.anchors.rank),
         (a.label, b.label),
@@ -113,7 +114,7 @@ def test_sums_are_exact_at_the_ends_of_the_fixed_point_range() -> None:
 
 def test_labelled_pixels_stay_in_their_class(scene: tuple[Tile, Pass]) -> None:
     pixels, task = scene
-    label = tiles.draw_labels(pixels, replace(task, anchors=None))
+    label = tiles.draw_labels(pixels, replace(task, anchors=None, trust=np.inf))
     is_known = pixels.known >= 0
     np.testing.assert_array_equal(task.components.class_of[label[is_known]], pixels.known[is_known])
 
@@ -250,6 +251,16 @@ def test_labelled_pixels_draw_by_the_odds_within_their_class_however_unlikely_it
     assert_frequencies(label[1::2], np.where(components.class_of == 1, odds, 0.0))
 
 
+@pytest.mark.parametrize("trust", [0.0, 1.5])
+def test_labelled_pixels_draw_other_classes_by_the_odds_that_their_label_is_wrong(trust: float) -> None:
+    pixels = copies(40_000, known=1)
+    pixels.known[::2] = -1
+    label = tiles.draw_labels(pixels, Pass(ODDS_COMPONENTS, KEY, STEP, trust=trust))
+    odds = oracles.component_odds(pixels.feature[0] * STEP, ODDS_COMPONENTS)
+    assert_frequencies(label[::2], odds)
+    assert_frequencies(label[1::2], np.where(ODDS_COMPONENTS.class_of == 1, odds, np.exp(-trust) * odds))
+
+
 @pytest.mark.parametrize("handicap", [0.0, 200.0])
 def test_refused_pixels_draw_by_the_odds_of_what_is_open_however_unlikely_it_is(handicap: float) -> None:
     components = replace(ODDS_COMPONENTS, log_weight=ODDS_COMPONENTS.log_weight + handicap * np.array([0, 1, 0, 0]))
@@ -281,6 +292,30 @@ def test_log_densities_within_a_class_are_those_of_the_naive_sum() -> None:
         ]
         expected[i] = logsumexp(terms)
     np.testing.assert_allclose(found - found[0], expected - expected[0], rtol=1e-5, atol=1e-3)
+
+
+def test_labelled_pixels_vote_for_the_component_of_the_highest_odds_whatever_its_class(
+    scene: tuple[Tile, Pass],
+) -> None:
+    pixels, task = scene
+    found = tiles.tally(pixels, task).statistics
+    expected = np.zeros_like(found.n_votes)
+    for x, known in zip(pixels.feature * STEP, pixels.known, strict=True):
+        if known >= 0:
+            expected[oracles.component_odds(x, task.components).argmax(), known] += 1
+    np.testing.assert_array_equal(found.n_votes, expected)
+    assert found.n_votes.sum() == (pixels.known >= 0).sum(), "pixels of the block vote as well"
+    is_other = task.components.class_of[:, None] != np.arange(2)
+    assert found.n_votes[is_other].any(), "nobody votes for another class: the test says nothing"
+    bound = tiles.tally(pixels, replace(task, trust=np.inf)).statistics
+    assert not bound.n_pinning[is_other].any(), "labelled pixels keep to their class"
+    assert not bound.n_votes.any()
+
+
+def test_without_components_nobody_votes(scene: tuple[Tile, Pass]) -> None:
+    pixels, task = scene
+    none = Components(np.zeros(0, np.int64), *np.zeros((1, 0)), *np.zeros((2, 0, 4)), np.zeros((0, 4, 4)), 0.0)
+    assert tiles.count_votes(pixels, replace(task, components=none)).shape == (0, 2)
 
 
 def test_class_probabilities_are_those_of_the_naive_sum(scene: tuple[Tile, Pass]) -> None:

@@ -96,6 +96,7 @@ def _write_state(group: zarr.Group, state: State) -> None:
     store.add_array(group, "total", ("component", "feature"), sums.total)
     store.add_array(group, "outer", ("component", "feature", "feature_2"), sums.outer)
     store.add_array(group, "n_pinning", ("component", "known_class"), sums.n_pinning)
+    store.add_array(group, "n_votes", ("component", "known_class"), sums.n_votes)
     store.add_array(group, "class_of", ("component",), state.class_of)
     store.add_array(group, "class_id", ("class",), state.class_id)
     store.add_array(group, "anchor_order", ("component",), state.anchors.order)
@@ -109,7 +110,7 @@ def _read_state(group: zarr.Group) -> State:
     facts = group.attrs
     return State(
         sweep=int(facts["sweep"]),
-        statistics=Statistics(group["n"][:], group["total"][:], group["outer"][:], group["n_pinning"][:]),
+        statistics=Statistics(*(group[name][:] for name in ("n", "total", "outer", "n_pinning", "n_votes"))),
         class_of=group["class_of"][:],
         class_id=group["class_id"][:],
         next_class_id=int(facts["next_class_id"]),

@@ -94,7 +94,7 @@ def plan_pass(state: State, rules: Rules) -> Pass:
         next_block=moves.choose_block(number + 1, rules),
         next_order_key=streams.pixel_key(rules.seed, number + 1, Purpose.ORDER),
         n_known=rules.n_known,
-        is_bound=rules.is_bound,
+        trust=rules.trust,
     )
 
 

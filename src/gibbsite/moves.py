@@ -57,7 +57,7 @@ def scan_block(state: State, rules: Rules, task: Pass, block: Tile) -> Scan:
     kernels.uniforms(streams.pixel_key(rules.seed, state.sweep, Purpose.BIRTHS), block.first, uniform)
     label, loose_class = kernels.scan_block(
         block.feature * rules.step,
-        block.known if task.is_bound else np.full_like(block.known, -1),
+        (block.known, task.trust),
         uniform,
         place[state.block_label],
         (
@@ -117,15 +117,30 @@ def choose_classes(state: State, rules: Rules, order: Integers, uniform: Floats)
 def pinned_class(sums: Statistics, rules: Rules) -> Integers:
     """(n_components,) known class to which labelled pixels pin a component, -1 where they do not.
 
-    Where labelled pixels choose freely, most of those in a component name its class. A few strays must not name a
-    component of something unknown, so it needs half of the share of labelled pixels that the components named after
-    the class have together.
+    Where labels are trusted without limit those that sit in it do. Otherwise most of those that it fits best, wherever
+    they sit: those that sit in it would confirm its class for ever, because the others leave it. Failing these, most of
+    those that sit in it; and these before all if their class is about to be lost, which is when less than half of its
+    votes are for components of its own.
     """
     if rules.n_known == 0:
         return np.full(len(sums), -1)
-    named, most = sums.n_pinning.argmax(1), sums.n_pinning.max(1)
-    enough = np.zeros(len(sums)) if rules.is_bound else ENOUGH_PINS * expected_pins(named, most, sums.n)
-    return np.where((most > 0) & (most >= enough), named, -1)
+    if rules.trust == np.inf:
+        return np.where(sums.n_pinning.any(1), sums.n_pinning.argmax(1), -1)
+    seated, voted = named_class(sums.n_pinning, sums.n), named_class(sums.n_votes, sums.n)
+    named = np.where(voted >= 0, voted, seated)
+    own = (sums.n_votes * (named[:, None] == np.arange(rules.n_known))).sum(0)
+    is_endangered = 2 * own < sums.n_votes.sum(0)
+    return np.where((seated >= 0) & is_endangered[seated], seated, named)
+
+
+def named_class(count: Integers, n: Integers | Floats) -> Integers:
+    """(n_components,) the known class most counted in a component, -1 where that is few or none.
+
+    A few strays must not name a component of something unknown, so it needs half of the share of labelled pixels that
+    the components named after the class have together.
+    """
+    named, most = count.argmax(1), count.max(1)
+    return np.where((most > 0) & (most >= ENOUGH_PINS * expected_pins(named, most, n)), named, -1)
 
 
 def expected_pins(named: Integers, most: Integers, n: Integers | Floats) -> Floats:

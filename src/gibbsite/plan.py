@@ -11,6 +11,10 @@ from gibbsite.niw import Prior
 from gibbsite.settings import Fit
 from gibbsite.state import Rules
 
+WRONG_LABELS = 0.01
+"""Share of the labels that may be wrong where labelled pixels vote. What matters is that it is neither so small that a
+pixel far out in another class stays with its own, nor so large that a small class is lost to its neighbours."""
+
 
 def chain_seed(seed: int, chain: int) -> int:
     """A seed of its own for each chain."""
@@ -47,7 +51,7 @@ def chain_rules(fit: Fit, seed: int, sizes: tuple[int, int, int], step: float) -
         birth_block=block_size(fit.birth_block, n_pixels),
         reach_weight=fit.reach_weight,
         # In igmm a component is a class, and no step lets labels name it: they keep to their class, as in the paper.
-        is_bound=fit.labels == "bind" or fit.model == "igmm",
+        trust=np.inf if fit.labels == "bind" or fit.model == "igmm" else np.log(1.0 / WRONG_LABELS - 1.0),
         split_every=fit.split_every,
     )
 

@@ -70,6 +70,6 @@ def polish(state: State, rules: Rules, sweeps: int, reduce_tiles: gibbs.ReduceTi
         components = replace(components, log_weight=np.log(np.maximum(generator.dirichlet(share), 1e-300)))
         draws.append(components)
         key = streams.pixel_key(rules.seed, number, Purpose.POLISH)
-        task = Pass(components, key, rules.step, n_known=rules.n_known, is_bound=rules.is_bound)
+        task = Pass(components, key, rules.step, n_known=rules.n_known, trust=rules.trust)
         state = replace(state, statistics=reduce_tiles(task).statistics)
     return state, draws

@@ -211,6 +211,9 @@ def split(state: State, proposal: Proposal, number: int, parts: Parts) -> State:
     for whole, part in ((sums.n, ones.n), (sums.total, ones.total), (sums.outer, ones.outer)):
         whole[first] -= part[0]
     sums.n_pinning[first] -= ones.n_pinning[0]
+    # Whom the votes were for is not asked again: the parts share them by size.
+    sums.n_votes[new] = sums.n_votes[first] * ones.n[0] // state.statistics.n[first]
+    sums.n_votes[first] -= sums.n_votes[new]
     order, rank = np.append(state.anchors.order, 0), np.append(state.anchors.rank, 0)
     sides = parts.anchors[np.array([2 * number, 2 * number + 1])]
     order[[first, new]], rank[[first, new]] = sides.order, sides.rank
@@ -232,7 +235,7 @@ def merge(state: State, proposal: Proposal) -> State:
     nobody = statistics.zeros(1, sums.total.shape[1], sums.n_pinning.shape[1])
     for place, one in ((first, both), (second, nobody)):
         sums.n[place], sums.total[place], sums.outer[place] = one.n[0], one.total[0], one.outer[0]
-        sums.n_pinning[place] = one.n_pinning[0]
+        sums.n_pinning[place], sums.n_votes[place] = one.n_pinning[0], one.n_votes[0]
     earlier = state.anchors[np.array([first])] + state.anchors[np.array([second])]
     order, rank = state.anchors.order.copy(), state.anchors.rank.copy()
     order[[first, second]] = earlier.order[0], no_anchors(1).order[0]

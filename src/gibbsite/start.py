@@ -78,7 +78,7 @@ def learn_labelled(labelled: Tile, rules: Rules, prior: Prior, sweeps: int) -> S
         n_pixels=n_pixels,
         birth_block=moves.block_size(rules.birth_block, n_pixels),
         constants=None,
-        is_bound=True,
+        trust=np.inf,
     )
     task = first_pass(None, rules)
     reply = answer(labelled, labelled.known.astype(np.int64), rules.n_known, task)
@@ -151,13 +151,13 @@ def first_pass(components: Components | None, rules: Rules) -> Pass:
         next_block=moves.choose_block(1, rules),
         next_order_key=streams.pixel_key(rules.seed, 1, Purpose.ORDER),
         n_known=rules.n_known,
-        is_bound=rules.is_bound,
+        trust=rules.trust,
     )
 
 
 def unbound(task: Pass) -> Pass:
     """The same pass with every component open to labelled pixels."""
-    return replace(task, is_bound=False)
+    return replace(task, trust=0.0)
 
 
 def state_of(reply: Answer, class_of: Integers, n_classes: int, prior: Prior) -> State:
@@ -182,17 +182,13 @@ def _pinning(labelled: Tile) -> Tile:
 def _class_by_pins(cells: Components, labelled: Tile, rules: Rules) -> Integers:
     """(n_cells,) the known class that most labelled pixels in a cell have; -1 for cells with few or none.
 
-    A cell among labelled pixels belongs to their class whatever its shape: it need not be guessed. But a few strays
-    must not name a cell of something unknown, so a cell needs half the share of labelled pixels that all cells of the
-    class together have.
+    A cell among labelled pixels belongs to their class whatever its shape: it need not be guessed.
     """
     pins = _pinning(labelled)
     task = unbound(first_pass(cells, rules))
     count = np.zeros((len(cells.class_of), rules.n_known), np.int64)
     np.add.at(count, (draw_labels(pins, task), pins.known), 1)
-    named, most = count.argmax(1), count.max(1)
-    enough = moves.ENOUGH_PINS * moves.expected_pins(named, most, np.exp(cells.log_weight) * rules.n_pixels)
-    return np.where((most > 0) & (most >= enough), named, -1)
+    return moves.named_class(count, np.exp(cells.log_weight) * rules.n_pixels)
 
 
 def _enter_classes(state: State, rules: Rules, generator: np.random.Generator) -> State:

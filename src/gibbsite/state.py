@@ -32,8 +32,9 @@ class Rules:
     """Pixels per sweep that may open and close components."""
     reach_weight: float = 2.0
     """Of the prior in how far a class reaches, in components (rule 'reach')."""
-    is_bound: bool = True
-    """Labelled pixels that pin choose among components of their class only; otherwise components follow their pins."""
+    trust: float = np.inf
+    """Log odds that the label of a pixel that pins is right. Finite: such pixels may sit in other classes, and
+    components are named by those that fit them best."""
     is_grouped: bool = False
     """Begin with classes that are groups of components better one Gaussian than two, where labels name none."""
     split_every: int = 0

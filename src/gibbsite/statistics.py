@@ -27,6 +27,9 @@ class Statistics:
     """(n_components, n_features, n_features) Σxxᵀ."""
     n_pinning: Integers
     """(n_components, n_known) labelled pixels of each known class that pin the component to it."""
+    n_votes: Integers
+    """(n_components, n_known) labelled pixels of each known class that fit the component best of all, wherever they
+    sit."""
 
     def __add__(self, other: "Statistics") -> "Statistics":
         return Statistics(
@@ -34,21 +37,25 @@ class Statistics:
             self.total + other.total,
             self.outer + other.outer,
             self.n_pinning + other.n_pinning,
+            self.n_votes + other.n_votes,
         )
 
     def __getitem__(self, chosen: NDArray[np.integer] | NDArray[np.bool_] | slice) -> "Statistics":
         """The sums of some components, in the given order."""
-        return Statistics(self.n[chosen], self.total[chosen], self.outer[chosen], self.n_pinning[chosen])
+        return Statistics(*(array[chosen] for array in self._arrays()))
 
     def __len__(self) -> int:
         return len(self.n)
+
+    def _arrays(self) -> tuple[Integers, ...]:
+        return self.n, self.total, self.outer, self.n_pinning, self.n_votes
 
     def __reduce__(self) -> tuple[Callable[..., "Statistics"], tuple[Integers, ...]]:
         """As it travels: Σxxᵀ is symmetric, so its upper triangle is enough."""
         n_components, n_features = self.total.shape
         upper, _ = _triangle(n_features)
         triangle = np.take(self.outer.reshape(n_components, n_features**2), upper, axis=1)
-        return _arrived, (self.n, self.total, triangle, self.n_pinning)
+        return _arrived, (self.n, self.total, triangle, self.n_pinning, self.n_votes)
 
     @cached_property
     def moments_in_steps(self) -> tuple[Floats, Floats]:
@@ -61,11 +68,11 @@ class Statistics:
         return mean, scatter
 
 
-def _arrived(n: Integers, total: Integers, triangle: Integers, n_pinning: Integers) -> Statistics:
+def _arrived(n: Integers, total: Integers, triangle: Integers, *by_known: Integers) -> Statistics:
     n_components, n_features = total.shape
     _, place = _triangle(n_features)
     outer = np.take(triangle, place, axis=1).reshape(n_components, n_features, n_features)
-    return Statistics(n, total, outer, n_pinning)
+    return Statistics(n, total, outer, *by_known)
 
 
 @cache
@@ -96,17 +103,13 @@ def zeros(n_components: int, n_features: int, n_known: int) -> Statistics:
         np.zeros((n_components, n_features), np.int64),
         np.zeros((n_components, n_features, n_features), np.int64),
         np.zeros((n_components, n_known), np.int64),
+        np.zeros((n_components, n_known), np.int64),
     )
 
 
 def concatenate(parts: list[Statistics]) -> Statistics:
     """The components of all parts, one after the other."""
-    return Statistics(
-        np.concatenate([part.n for part in parts]),
-        np.concatenate([part.total for part in parts]),
-        np.concatenate([part.outer for part in parts]),
-        np.concatenate([part.n_pinning for part in parts]),
-    )
+    return Statistics(*map(np.concatenate, zip(*(part._arrays() for part in parts), strict=True)))
 
 
 def moments(statistics: Statistics, step: float) -> Moments:

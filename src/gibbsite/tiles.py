@@ -111,17 +111,26 @@ class Pass:
     """Of the next sweep's order, whose anchors are wanted."""
     n_known: int = 0
     """Known classes."""
-    is_bound: bool = True
-    """Labelled pixels that pin choose among the components of their class only."""
+    trust: float = np.inf
+    """Log odds that the label of a pixel that pins is right; infinite: it keeps to the components of its class."""
+
+    @property
+    def is_voting(self) -> bool:
+        """Whether it is wanted which component fits each labelled pixel best, whatever its class."""
+        return 0.0 < self.trust < np.inf
 
     def answer(self, tile: Tile) -> "Answer":
         """The tile's answer: a pure function of its pixels and the pass."""
         n_components = len(self.components.class_of)
         # A tile inside the block answers with the sums of no pixels.
         parts = outside(tile, self.skip) or [tile.part(tile.first, tile.first)]
-        return functools.reduce(
+        found = functools.reduce(
             operator.add, (answer(part, draw_labels(part, self), n_components, self) for part in parts)
         )
+        if self.is_voting:
+            # Those of the block vote too, though it is scanned elsewhere.
+            found.statistics.n_votes[:] = count_votes(tile, self)
+        return found
 
 
 @dataclass(frozen=True)
@@ -158,10 +167,10 @@ def draw_labels(tile: Tile, task: Pass) -> Integers:
     order = np.zeros(n_components, np.uint64) if task.anchors is None else task.anchors.order
     keys = (task.key, task.order_key)
     step = np.float32(task.step)
-    known = tile.known if task.is_bound else np.full_like(tile.known, -1)
+    labels = (tile.known, np.float32(task.trust / np.log(2.0)))
     lanes = task.components.lanes()
     plane, start = tile.plane or (kernels.lay_out(tile.feature), 0)
-    if kernels.indicate(plane, start, known, tile.first, keys, step, lanes, order, label):
+    if kernels.indicate(plane, start, labels, tile.first, keys, step, lanes, order, label):
         raise GibbsiteError(
             f"pixel {tile.first + int(np.argmin(label))} fits no component: the odds are not numbers; "
             "bring the settings of fit nearer to their defaults"
@@ -190,6 +199,18 @@ def sum_by_label(tile: Tile, label: Integers, n_components: int, n_known: int) -
     pins = np.flatnonzero(tile.known >= 0)
     np.add.at(sums.n_pinning, (label[pins], tile.known[pins]), 1)
     return sums
+
+
+def count_votes(tile: Tile, task: Pass) -> Integers:
+    """(n_components, n_known) pinning pixels of each known class that fit a component best, wherever they sit."""
+    votes = np.zeros((len(task.components.class_of), task.n_known), np.int64)
+    voter = np.flatnonzero(tile.known >= 0)
+    # With all pixels in the block there may be no component to vote for.
+    if votes.size and voter.size:
+        best = np.empty(len(voter), np.int64)
+        kernels.fit_best(kernels.lay_out(tile.feature[voter]), np.float32(task.step), task.components.lanes(), best)
+        np.add.at(votes, (best, tile.known[voter]), 1)
+    return votes
 
 
 def outside(tile: Tile, skip: Range) -> list[Tile]:

@@ -4,7 +4,7 @@ from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
 from gibbsite.kernels.draws import draw_classes
 from gibbsite.kernels.hidden import estimate_round
-from gibbsite.kernels.lanes import add_odds, find_anchors, indicate, lay_out, log_density, uniforms
+from gibbsite.kernels.lanes import add_odds, find_anchors, fit_best, indicate, lay_out, log_density, uniforms
 from gibbsite.kernels.lines import (
     add_artefact,
     bridge_gaps,
@@ -50,6 +50,7 @@ __all__ = [
     "draw_classes",
     "estimate_round",
     "find_anchors",
+    "fit_best",
     "indicate",
     "keep_level_ratios",
     "keep_ratios",

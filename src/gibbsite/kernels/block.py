@@ -19,15 +19,16 @@ from gibbsite.kernels.settled import CHUNK, LOG_2PI, Drawn, Process, make_room, 
 
 
 @njit(nogil=True, cache=True)
-def scan_block(x, known, uniform, label, explicit, loose_class, process, prior):
+def scan_block(x, labels, uniform, label, explicit, loose_class, process, prior):
     """The component of each pixel of a block after the scan, and the class of each loose component.
 
-    x (n, d) float64; known (n,) class index or -1; label (n,) component before the scan: explicit ones first, then
-    loose ones, whose classes are `loose_class`, with -1 for room to open more. explicit holds (class_of, log_weight,
-    whitened_mean) per explicit component and (centre, whiten, log_det_whiten) per class, drawn; process (log π_*, α, γ,
-    whether a class has one component only); prior (μ0, Ψ0, κ0, 1/κ1, m). A class index past the drawn ones is new.
+    x (n, d) float64; labels: known (n,) class index or -1, and by how much log odds of other classes are lower;
+    label (n,) component before the scan: explicit ones first, then loose ones, whose classes are `loose_class`, with -1
+    for room to open more. explicit holds (class_of, log_weight, whitened_mean) per explicit component and (centre,
+    whiten, log_det_whiten) per class, drawn; process (log π_*, α, γ, whether a class has one component only); prior
+    (μ0, Ψ0, κ0, 1/κ1, m). A class index past the drawn ones is new.
     """
-    drawn, process = Drawn(*explicit), Process(*process)
+    (known, trust), drawn, process = labels, Drawn(*explicit), Process(*process)
     vague = Vague(prior[0], np.ascontiguousarray(np.linalg.cholesky(prior[1]).T), prior[2], prior[3], prior[4])
     (n_pixels, n_features), n_explicit, n_classes = x.shape, len(drawn.class_of), len(drawn.centre)
     loose = start_loose(loose_class, n_features)
@@ -51,7 +52,7 @@ def scan_block(x, known, uniform, label, explicit, loose_class, process, prior):
     for i in range(n_pixels):
         at = i % CHUNK
         if at == 0:
-            settle(x[i : i + CHUNK], known[i : i + CHUNK], drawn, process, vague, classes, settled)
+            settle(x[i : i + CHUNK], (known[i : i + CHUNK], trust), drawn, process, vague, classes, settled)
         if label[i] >= n_explicit:
             n_loose -= _leave(x[i], label[i] - n_explicit, drawn, loose, classes, vague)
             n_tail -= 1
@@ -65,8 +66,8 @@ def scan_block(x, known, uniform, label, explicit, loose_class, process, prior):
         choices = score[: top + n_classes + 1]
         is_settled = settled.best[at] > -np.inf
         tail = process.log_tail - (settled.best[at] if is_settled else 0.0)
-        _score_loose(x[i], known[i], at, tail, drawn, loose, classes, vague.spread, settled, choices[:top])
-        _score_openings(x[i], known[i], tail, loose, classes, vague.spread, choices[top:])
+        _score_loose(x[i], (known[i], trust), at, tail, drawn, loose, classes, vague.spread, settled, choices[:top])
+        _score_openings(x[i], (known[i], trust), tail, loose, classes, vague.spread, choices[top:])
         scale = _to_odds(choices, is_settled)
         for j in range(top):
             choices[j] *= share
@@ -122,13 +123,21 @@ def _leave(x, j, drawn, loose, classes, vague):
 
 
 @njit(inline="always")
-def _score_loose(x, known, at, tail, drawn, loose, classes, spread, settled, score):
+def _distrust(labels, k):
+    """By how much a label lowers the log odds of class k; labels: a known class or -1, and the trust in it."""
+    known, trust = labels
+    return trust if known >= 0 and known != k else 0.0
+
+
+@njit(inline="always")
+def _score_loose(x, labels, at, tail, drawn, loose, classes, spread, settled, score):
     """Log odds of the loose components; tail: log π_* against the best of what is settled."""
     n_features = len(x)
     for j in range(len(score)):
         k = loose.class_of[j]
         score[j] = -np.inf
-        if k < 0 or (known >= 0 and known != k):
+        away = _distrust(labels, k)
+        if k < 0 or away == np.inf:
             continue
         if classes.is_drawn[k]:
             shrink = 1.0 + spread * loose.size[j]
@@ -139,20 +148,21 @@ def _score_loose(x, known, at, tail, drawn, loose, classes, spread, settled, sco
             density -= 0.5 * distance / variance
         else:
             density = log_student(x, j, k, loose, classes, spread)
-        score[j] = tail + math.log(loose.size[j]) + density
+        score[j] = tail + math.log(loose.size[j]) + density - away
 
 
 @njit(inline="always")
-def _score_openings(x, known, tail, loose, classes, spread, score):
+def _score_openings(x, labels, tail, loose, classes, spread, score):
     """Log odds of a component in each class whose parameters are integrated out, -inf for the others and a new one."""
     newest = len(score) - 1
     score[newest] = -np.inf
     for k in range(newest):
         score[k] = -np.inf
         # A known class may be without components; its own pixels may open one.
-        is_open = classes.members[k] > 0 if known < 0 else k == known
+        away = _distrust(labels, k)
+        is_open = k == labels[0] or (classes.members[k] > 0 and away < np.inf)
         if is_open and not classes.is_drawn[k]:
-            score[k] = tail + log_student(x, -1, k, loose, classes, spread)
+            score[k] = tail + log_student(x, -1, k, loose, classes, spread) - away
 
 
 @njit(inline="always")

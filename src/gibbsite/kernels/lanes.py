@@ -14,11 +14,11 @@ from gibbsite.kernels.products import score_class, whiten
 from gibbsite.kernels.vectors import (
     LANES,
     aligned,
-    bar_others,
     count_reached,
     exp2,
     load,
     load_feature,
+    move_others_away,
     spread,
     stay_apart,
     store,
@@ -99,18 +99,20 @@ def _load_known(known, first, stop, lane_known):
 
 
 @njit(nogil=True)
-def _score(x, is_any_known, lane_known, components, work, score):
+def _score(x, labels, components, work, score):
     """Set score[c, i] = log2 π_c N(x_i; μ_c, Σ), up to one constant, for all components, and the best of each lane.
 
-    What is not of the known class of a lane scores -inf. Whitened once per class.
+    labels: whether any lane has a known class, those of all lanes, and by how much components of another class score
+    lower. Whitened once per class.
     """
+    is_any_known, lane_known, trust = labels
     class_start, matrix, shift, offset, direction = components
     y, square, best = work
     store(best, 0, spread(np.float32(-np.inf)))
     for k in range(len(class_start) - 1):
         whiten(x, matrix, shift, k, y, square)
         if is_any_known:
-            store(square, 0, bar_others(load(square, 0), lane_known, k))
+            store(square, 0, move_others_away(load(square, 0), lane_known, k, trust))
         score_class(y, offset, direction, (class_start[k], class_start[k + 1]), square, score, best)
 
 
@@ -159,14 +161,15 @@ def _choose_one(score, i, u):
 
 
 @njit(nogil=True, cache=True)
-def indicate(plane, start, known, first_rank, keys, step, components, anchor_order, label):
+def indicate(plane, start, labels, first_rank, keys, step, components, anchor_order, label):
     """Draw the component of every pixel into `label`, -1 where the odds are not numbers; how many of these there are.
 
-    A labelled pixel draws among its own class's components, and a pixel only among components whose anchor comes before
-    it in this sweep's random order (`tiles.Anchors` says why). The pixels are `start` and those after it of a plane
-    that `lay_out` made; known (n,) class index or -1; keys: of the draw and of the order; components as
+    A pixel draws only among components whose anchor comes before it in this sweep's random order (`tiles.Anchors` says
+    why). The pixels are `start` and those after it of a plane that `lay_out` made; labels: known (n,) class index or
+    -1, and by how many bits the odds of other classes are lower; keys: of the draw and of the order; components as
     `Components.lanes` gives them; anchor_order (n_components,).
     """
+    known, trust = labels
     n_pixels, n_features = len(label), plane.shape[0]
     n_components = components[0][-1]
     x, work = _rows(n_features), _work(n_features)
@@ -179,7 +182,7 @@ def indicate(plane, start, known, first_rank, keys, step, components, anchor_ord
         stop = min(first + LANES, n_pixels)
         _load(plane, start + first, step, x)
         is_any_known = _load_known(known, first, stop, lane_known)
-        _score(x, is_any_known, lane_known, components, work, score)
+        _score(x, (is_any_known, lane_known, trust), components, work, score)
         _add_odds(score, work[2], running)
         _hash_lanes(keys[0], first_rank + first, bits)
         _hash_lanes(keys[1], first_rank + first, order)
@@ -248,7 +251,7 @@ def add_odds(plane, step, components, start, probability):
     for first in range(0, n_pixels, LANES):
         stop = min(first + LANES, n_pixels)
         _load(plane, first, step, x)
-        _score(x, False, nobody, components, work, score)
+        _score(x, (False, nobody, np.float32(0.0)), components, work, score)
         best = load(work[2], 0)
         total = spread(np.float32(0.0))
         for k in range(n_groups):
@@ -265,6 +268,24 @@ def add_odds(plane, step, components, start, probability):
 
 
 @njit(nogil=True, cache=True)
+def fit_best(plane, step, components, label):
+    """Fill `label` with the component under which each pixel's weighted density is highest, the first of equals."""
+    n_pixels, n_features = len(label), plane.shape[0]
+    n_components = components[0][-1]
+    x, work, score = _rows(n_features), _work(n_features), _rows(n_components)
+    nobody, best = np.empty(LANES, np.int32), work[2]
+    for first in range(0, n_pixels, LANES):
+        stop = min(first + LANES, n_pixels)
+        _load(plane, first, step, x)
+        _score(x, (False, nobody, np.float32(0.0)), components, work, score)
+        for i in range(stop - first):
+            c = 0
+            while score[c, i] < best[0, i]:
+                c += 1
+            label[first + i] = c
+
+
+@njit(nogil=True, cache=True)
 def log_density(plane, class_index, step, components, out):
     """Fill `out` with log p(x_i | class of i): the class-conditional density, up to one constant per model."""
     n_pixels, n_features = len(out), plane.shape[0]
@@ -276,7 +297,8 @@ def log_density(plane, class_index, step, components, out):
     for first in range(0, n_pixels, LANES):
         stop = min(first + LANES, n_pixels)
         _load(plane, first, step, x)
-        _score(x, _load_known(class_index, first, stop, lane_known), lane_known, components, work, score)
+        is_any_known = _load_known(class_index, first, stop, lane_known)
+        _score(x, (is_any_known, lane_known, np.float32(np.inf)), components, work, score)
         _add_odds(score, best, running)
         for i in range(stop - first):
             out[first + i] = (best[0, i] + math.log2(running[n_components - 1, i])) * math.log(2.0)

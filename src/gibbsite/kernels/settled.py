@@ -71,8 +71,9 @@ def make_room(n_explicit, n_classes, n_features):
 
 
 @njit(cache=True)
-def settle(x, known, drawn, process, vague, classes, settled):
-    """Score a chunk of pixels against whatever does not change."""
+def settle(x, labels, drawn, process, vague, classes, settled):
+    """Score a chunk of pixels against whatever does not change; labels as in `scan_block`."""
+    known, trust = labels
     n_features, n_explicit, n_classes, c = x.shape[1], len(drawn.class_of), len(drawn.centre), 0
     distance, away = np.empty(CHUNK), np.zeros((n_features, CHUNK))
     for k in range(n_classes):
@@ -102,10 +103,10 @@ def settle(x, known, drawn, process, vague, classes, settled):
         if known[i] >= 0:
             for c in range(n_explicit):
                 if drawn.class_of[c] != known[i]:
-                    settled.odds[c, i] = -np.inf
+                    settled.odds[c, i] -= trust
             for k in range(n_classes + 1):
                 if k != known[i]:
-                    settled.odds[n_explicit + k, i] = -np.inf
+                    settled.odds[n_explicit + k, i] -= trust
     _normalise(settled.odds, settled.best)
     for i in range(CHUNK):
         settled.total[i] = 0.0

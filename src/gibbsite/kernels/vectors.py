@@ -270,15 +270,15 @@ def count_reached(_typing, count, running, goal):
 
 
 @intrinsic
-def bar_others(_typing, square, known, k):
-    """Infinity where known (LANES,) int32 is a class other than k, `square` elsewhere."""
+def move_others_away(_typing, square, known, k, trust):
+    """`square` plus the float32 trust where known (LANES,) int32 is a class other than k, `square` elsewhere."""
 
     def generate(context, builder, signature, arguments):
-        square, known, k = open_arrays(context, builder, signature, arguments)
+        square, known, k, trust = open_arrays(context, builder, signature, arguments)
         mine = builder.load(vector_at(builder, known.data, INDEX(0), _WHOLE), align=4)
         this = spread_scalar(builder, builder.trunc(k, _BITS), _WHOLE)
         is_known = builder.icmp_signed(">=", mine, constant(0, _WHOLE))
         is_other = builder.and_(is_known, builder.icmp_signed("!=", mine, this))
-        return builder.select(is_other, constant(float("inf")), square)
+        return builder.select(is_other, builder.fadd(square, spread_scalar(builder, trust)), square)
 
-    return vector(square, known, k), generate
+    return vector(square, known, k, trust), generate

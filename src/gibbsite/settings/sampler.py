@@ -26,7 +26,7 @@ class Fit(Section):
     )
     labels: Literal["bind", "vote"] = Field(
         "vote",
-        description="bind: labelled pixels sit in components of their class; vote: they choose freely and name them.",
+        description="bind: labelled pixels sit in components of their class; vote: they prefer it and name others.",
     )
     split_every: Annotated[int, Field(ge=0)] = Field(
         20, description="Sweeps from one proposal of splits and merges to the next; 0: none."

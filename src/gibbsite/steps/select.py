@@ -168,7 +168,7 @@ def count_pixels(class_of: Integers, n_classes: int, passes: Sequence[Statistics
     total = np.zeros((n_classes, 2), np.int64)
     for statistics in passes:
         n_known = statistics.n_pinning.shape[1]
-        # Where labelled pixels vote, strays of other classes sit in a component without pinning it.
+        # Only labelled pixels of its own class pin a component to it.
         own = np.arange(n_known) == class_of[:, None]
         is_pinned = (statistics.n_pinning * own).any(1)
         np.add.at(total, (class_of, np.where(is_pinned, 0, 1)), statistics.n)
