@@ -90,42 +90,48 @@ def write_features(
         "clip": FIXED_CLIP,
         "basis": basis.digest(),
     }
+    layouts = {
+        "feature": (("pixel", "feature"), (most_pixels, n_features), "int16"),
+        "pixel": (("pixel",), (most_pixels,), "int64"),
+        "error": (("pixel",), (most_pixels,), "float32"),
+        "n_despiked": (("pixel",), (most_pixels,), "uint16"),
+    }
     chunks = _whole_chunks(blocks)
-    # Who makes the blocks in threads is at work on the next ones while the store is made.
+    # Who makes the blocks in threads is at work on the next ones while the store is made, and must not wait for it.
     first = list(islice(chunks, 1))
-    with store.create(path, "features", **facts) as group:
-        arrays = {
-            "feature": _growing(group, "feature", ("pixel", "feature"), (most_pixels, n_features), "int16"),
-            "pixel": _growing(group, "pixel", ("pixel",), (most_pixels,), "int64"),
-            "error": _growing(group, "error", ("pixel",), (most_pixels,), "float32"),
-            "n_despiked": _growing(group, "n_despiked", ("pixel",), (most_pixels,), "uint16"),
-        }
+    with store.create(path, "features", **facts) as group, ThreadPoolExecutor(len(layouts)) as pool:
+        arrays = {name: pool.submit(_growing, group, name, *layout) for name, layout in layouts.items()}
         n_pixels = n_clipped = n_despiked = 0
-        for block in _written(chain(first, chunks), arrays):
+        for block in _written(chain(first, chunks), arrays, pool):
             n_pixels, n_clipped = n_pixels + len(block.pixel), n_clipped + block.n_clipped
             n_despiked += int(block.n_despiked.sum())
         if n_pixels < most_pixels:
-            for array in arrays.values():
-                array.resize((n_pixels, *array.shape[1:]))
+            for made in arrays.values():
+                made.result().resize((n_pixels, *made.result().shape[1:]))
         written = Written(n_pixels, n_clipped / max(1, n_pixels * n_features), n_despiked)
         group.attrs["clipped_share"] = written.clipped_share
     return written
 
 
-def _written(blocks: Iterable[FeatureBlock], arrays: dict[str, zarr.Array]) -> Iterator[FeatureBlock]:
+def _written(
+    blocks: Iterable[FeatureBlock], arrays: dict[str, Future[zarr.Array]], pool: ThreadPoolExecutor
+) -> Iterator[FeatureBlock]:
     """The blocks, each put into the arrays behind the one before, in threads while the next is made."""
     end, puts = 0, deque[Future[None]]()
-    with ThreadPoolExecutor(len(arrays)) as pool:
-        for block in blocks:
-            place = slice(end, end + len(block.pixel))
-            puts += [pool.submit(array.__setitem__, place, getattr(block, name)) for name, array in arrays.items()]
-            end = place.stop
-            # Two blocks may wait to be written; more would pile up in memory.
-            while len(puts) > 2 * len(arrays):
-                puts.popleft().result()
-            yield block
-        for put in puts:
-            put.result()
+    for block in blocks:
+        place = slice(end, end + len(block.pixel))
+        puts += [pool.submit(_put, array, place, getattr(block, name)) for name, array in arrays.items()]
+        end = place.stop
+        # Two blocks may wait to be written; more would pile up in memory.
+        while len(puts) > 2 * len(arrays):
+            puts.popleft().result()
+        yield block
+    for put in puts:
+        put.result()
+
+
+def _put(array: Future[zarr.Array], place: slice, values: NDArray[np.generic]) -> None:
+    array.result()[place] = values
 
 
 def _whole_chunks(blocks: Iterable[FeatureBlock]) -> Iterator[FeatureBlock]:

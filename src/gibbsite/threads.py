@@ -10,6 +10,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+AHEAD = 3
+"""Items per thread that may wait or be worked on: a thread must find the next one whatever the caller is doing."""
 ASKED = "GIBBSITE_THREADS"
 """Variable of the environment by which a rule of the workflow tells a step how many threads it may have."""
 
@@ -29,7 +31,7 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Itera
         try:
             for item in items:
                 waiting.append(pool.submit(function, item))
-                if len(waiting) > n_threads():
+                if len(waiting) > AHEAD * n_threads():
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
