@@ -132,8 +132,32 @@ def test_bad_values_and_labels_are_refused() -> None:
         QUICK.fit(x, np.where(label < 0, -2, label))
     with pytest.raises(ValueError, match="inconsistent"):
         QUICK.fit(x, label[:-1])
+    with pytest.raises(ValueError, match=f"nan in row {np.argmin(label)}; give -1"):
+        QUICK.fit(x, np.where(label < 0, np.nan, label))
     with pytest.raises(NotFittedError):
         NonExhaustiveClassifier().predict(x)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "found"),
+    [
+        ("n_jobs", "a", "n_jobs: found 'a', expected a number of threads"),
+        ("averaged_sweeps", -1, "averaged_sweeps: found -1, expected a whole number from 0 on"),
+        ("sweeps", 2.5, "sweeps: found 2.5, expected a whole number from 1 on"),
+        ("chains", "two", "chains: found 'two', expected"),
+        ("settings", [1], r"settings: found \[1\], expected a mapping"),
+    ],
+)
+def test_bad_parameters_are_refused_with_what_was_expected(parameter: str, value: object, found: str) -> None:
+    x, _, label = table()
+    with pytest.raises(ValueError, match=found):
+        NonExhaustiveClassifier(**{parameter: value}).fit(x, label)
+
+
+def test_more_known_classes_than_can_be_numbered_are_refused() -> None:
+    n, twice = 2**15, np.arange(2**16) // 2
+    with pytest.raises(ValueError, match=f"found {n} known classes, expected {n - 1} at most"):
+        NonExhaustiveClassifier().fit(twice[:, None].astype(np.float64), twice)
 
 
 def test_probabilities_are_averaged_over_the_last_sweeps_of_all_chains() -> None:

@@ -8,6 +8,7 @@ Known classes keep their ids; classes nobody labelled get new ids above them, by
 
 import warnings
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -30,6 +31,8 @@ from gibbsite.streams import Purpose
 from gibbsite.tiles import Tile
 
 UNLABELLED = -1
+MOST_KNOWN = 2**15 - 1
+"""Known classes that a tile can number."""
 FEW_STEPS = 32
 """Of the fixed point: a column half of whose values lie within so many has lost what they differ in."""
 MATCHED_ROWS = 20_000
@@ -142,6 +145,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         """Fit to rows X (n_rows, n_features) and labels y (n_rows,), -1 for unlabelled; without y all are."""
         table = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
         _check_finite(table)
+        self._check_parameters()
         label = self._check_labels(y, len(table))
         with np.errstate(over="ignore", invalid="ignore"):
             self._mean, deviation = table.mean(0), table.std(0)
@@ -153,11 +157,13 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         self._scale = np.where(is_constant, 1.0, deviation)
         _warn_of_far_values(table, self._scale)
         known = np.unique(label[label != UNLABELLED])
+        if len(known) > MOST_KNOWN:
+            raise ValueError(f"found {len(known)} known classes, expected {MOST_KNOWN} at most; label fewer of them")
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
         rows = Tile(0, self._quantise(table), index)
         chosen = Fit.model_validate(
             {"model": self.model, "sweeps": int(self.sweeps), "chains": int(self.chains), "class_rule": self.class_rule}
-            | (self.settings or {})
+            | dict(self.settings or {})
         )
         # As in `cluster.holding_tiles`, but for the labelled rows too.
         with threadpool_limits(1):
@@ -197,11 +203,25 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         tags.target_tags.required = False
         return tags
 
+    def _check_parameters(self) -> None:
+        """Refuse what is no number, and settings that are no mapping; their values are checked with the settings."""
+        least = {"sweeps": 1, "chains": 1, "averaged_sweeps": 0}
+        for name, value in {name: getattr(self, name) for name in least}.items():
+            if not isinstance(value, Integral) or value < least[name]:
+                raise ValueError(f"{name}: found {value!r}, expected a whole number from {least[name]} on")
+        if self.n_jobs is not None and not isinstance(self.n_jobs, Integral):
+            raise ValueError(f"n_jobs: found {self.n_jobs!r}, expected a number of threads, -1 for all, or None")
+        if self.settings is not None and not isinstance(self.settings, Mapping):
+            raise ValueError(f"settings: found {self.settings!r}, expected a mapping such as {{'kappa1': 0.5}}")
+
     def _check_labels(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
         if y is None:
             return np.full(n_rows, UNLABELLED)
         label = column_or_1d(y, warn=True)
         check_consistent_length(label, np.empty(n_rows))
+        if np.issubdtype(label.dtype, np.floating) and not np.isfinite(label).all():
+            row = int(np.argmin(np.isfinite(label)))
+            raise ValueError(f"Input y contains {label[row]} in row {row}; give {UNLABELLED} to rows without label")
         check_classification_targets(label)
         whole = label.astype(np.int64) if np.issubdtype(label.dtype, np.number) else np.empty(0, np.int64)
         if not np.array_equal(whole, label) or whole.min() < UNLABELLED:
