@@ -15,6 +15,7 @@ from sklearn.decomposition import PCA
 import handmade_cubes
 import strategies
 from gibbsite import feature_store, features, fences, kernels, store
+from gibbsite.cleaned import open_cleaned
 from gibbsite.errors import InputError, SettingsError
 from gibbsite.settings import Settings, validate
 from gibbsite.steps import basis as basis_step
@@ -300,7 +301,7 @@ def test_incidence_and_stripes_are_taken_out(tmp_path):
 
     def features_of(cube: Path, **clean: bool) -> np.ndarray:
         out = tmp_path / "features.zarr"
-        features_step.run(argparse.Namespace(cube=cube, basis=basis, out=out, quick_look=None), settings(clean=clean))
+        features_step.write(out, open_cleaned(cube, settings(clean=clean)), feature_store.read_basis(basis))
         return arrays_of(out, "features")["feature"].reshape(height, width, 4) * 2.0**-10
 
     truth = features_of(first)
@@ -342,6 +343,15 @@ def test_scenes_of_other_bands_are_refused_naming_both(tmp_path):
         )
 
 
+def test_a_basis_of_spectra_that_were_cleaned_otherwise_is_refused(tmp_path):
+    cube = handmade_cubes.write_cube(tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid()))
+    basis, _ = run_both(tmp_path, [cube], settings())
+    asked = argparse.Namespace(cube=cube, basis=basis, out=tmp_path / "f.zarr", quick_look=None)
+    with pytest.raises(InputError, match=r"basis\.zarr: .* clean\.despike was False, is True\. Set these back"):
+        features_step.run(asked, settings(clean={"despike": True}))
+    assert not asked.out.exists()
+
+
 def test_a_scene_without_usable_pixels_is_refused_and_leaves_nothing(tmp_path):
     good = handmade_cubes.write_cube(tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid()))
     nothing = np.zeros((handmade_cubes.HEIGHT, handmade_cubes.WIDTH), bool)
@@ -376,7 +386,7 @@ def test_clipped_share_counts_values_beyond_the_range(tmp_path):
     basis, _ = run_both(tmp_path, [cube], settings())
     steep = feature_store.read_basis(basis)
     steeper = features.Basis(**{**vars(steep), "axes": steep.axes * 64.0})
-    feature_store.write_basis(tmp_path / "steep.zarr", steeper)
+    feature_store.write_basis(tmp_path / "steep.zarr", steeper, settings().clean)
     out = tmp_path / "f.zarr"
     features_step.run(
         argparse.Namespace(cube=cube, basis=tmp_path / "steep.zarr", out=out, quick_look=None), settings()

@@ -7,7 +7,7 @@ checkpoint is the chain that was never killed, byte for byte.
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 
 from gibbsite import chain, start, store, versions
 from gibbsite.components import Components
+from gibbsite.differences import differences
 from gibbsite.errors import InputError, OutputError
 from gibbsite.gibbs import ReduceTiles
 from gibbsite.sampling import Chain
@@ -50,10 +51,10 @@ class Checkpoint:
         if not self.path.exists():
             return None
         begun, found = chain.read_chain(self.path)
-        differences = list(_differences(found["facts"], self._stamped()))
-        if differences:
+        changed = list(differences(found["facts"], self._stamped()))
+        if changed:
             raise InputError(
-                f"{self.path}: a checkpoint made otherwise: {'; '.join(differences)}. Set these back to go on from "
+                f"{self.path}: a checkpoint made otherwise: {'; '.join(changed)}. Set these back to go on from "
                 f"sweep {begun.last.sweep}, or delete the checkpoint to start anew"
             )
         self.pins = chain.read_pins(self.path)
@@ -116,12 +117,3 @@ def check_pixels(state: State, rules: Rules, reduce_tiles: ReduceTiles, path: Pa
                 f"{path}: a checkpoint of other {what}; bring back the feature and label stores it was made from, or "
                 "delete it to start anew"
             )
-
-
-def _differences(found: Any, expected: Any, key: str = "") -> Iterator[str]:
-    """Each key whose value differs, with both values."""
-    if isinstance(found, Mapping) and isinstance(expected, Mapping):
-        for name in sorted({*found, *expected}):
-            yield from _differences(found.get(name), expected.get(name), f"{key}.{name}" if key else name)
-    elif found != expected:
-        yield f"{key} was {found!r}, is {expected!r}"

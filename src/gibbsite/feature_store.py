@@ -10,16 +10,19 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
 from gibbsite import store
+from gibbsite.differences import differences
+from gibbsite.errors import InputError
 from gibbsite.features import FIXED_CLIP, FIXED_STEP, Basis
 from gibbsite.fences import Fences
 from gibbsite.scene import Grid
+from gibbsite.settings import Clean
 
 CHUNK_PIXELS = 65536
 
@@ -39,10 +42,10 @@ class FeatureBlock(NamedTuple):
     """Values that the fixed-point range cut off."""
 
 
-def write_basis(path: Path, basis: Basis) -> None:
-    """Write the basis store."""
+def write_basis(path: Path, basis: Basis, clean: Clean) -> None:
+    """Write the basis store of spectra that were cleaned so."""
     facts = {"step": FIXED_STEP, "clip": FIXED_CLIP, "n_pixels": basis.n_pixels, "method": basis.method}
-    with store.create(path, "basis", **facts) as group:
+    with store.create(path, "basis", **facts, clean=_facts_of(clean)) as group:
         for name in ("mean", "scale", "wavelength"):
             store.add_array(group, name, ("band",), getattr(basis, name))
         store.add_array(group, "low", ("band",), basis.fences.low)
@@ -68,6 +71,23 @@ def read_basis(path: Path) -> Basis:
         method=str(group.attrs["method"]),
         n_pixels=int(group.attrs["n_pixels"]),
     )
+
+
+def check_cleaning(path: Path, clean: Clean) -> None:
+    """Refuse a basis store of spectra that were cleaned otherwise."""
+    changed = list(differences(store.read(path, "basis").attrs["clean"], _facts_of(clean), "clean"))
+    if changed:
+        raise InputError(
+            f"{path}: a basis of spectra that were cleaned otherwise: {'; '.join(changed)}. Set these back, or "
+            "learn the basis anew with `gibbsite basis`"
+        )
+
+
+def _facts_of(clean: Clean) -> dict[str, Any]:
+    facts = clean.model_dump(mode="json")
+    # Where the scan lies does not matter.
+    scan = facts["volcano_scan"]
+    return {**facts, "volcano_scan": None if scan is None else Path(scan).name}
 
 
 class Written(NamedTuple):

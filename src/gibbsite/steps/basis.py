@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the basis of all cubes."""
     basis = learn([open_cleaned(path, settings) for path in args.cubes], settings.features)
-    feature_store.write_basis(args.out, basis)
+    feature_store.write_basis(args.out, basis, settings.clean)
     log.info(
         "basis: %d features of %d bands hold %.2f %% of the variance of %d pixels",
         len(basis.axes), len(basis.mean), 100 * basis.variance.sum(), basis.n_pixels,

@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, settings: Settings) -> None:
     """Write the features of one cube."""
     basis = feature_store.read_basis(args.basis)
+    feature_store.check_cleaning(args.basis, settings.clean)
     scene = open_cleaned(args.cube, settings)
     check_bands(scene, basis.wavelength, args.basis)
     look = QuickLook(scene) if args.quick_look is not None else None
