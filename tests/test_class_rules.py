@@ -1,5 +1,6 @@
 """The rules by which components choose a class, against their formulas pixel by pixel."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -172,6 +173,7 @@ def test_a_class_that_splits_does_not_take_the_place_of_a_known_class_without_co
         if tries.split_accepted:
             break
     assert tries.split_accepted
+    json.dumps(state.next_class_id)  # as a chain is written
     assert len(state.class_id) == 3
     assert set(state.class_of.tolist()) == {0, 2}
 

@@ -350,6 +350,8 @@ def test_a_basis_of_spectra_that_were_cleaned_otherwise_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"basis\.zarr: .* clean\.despike was False, is True\. Set these back"):
         features_step.run(asked, settings(clean={"despike": True}))
     assert not asked.out.exists()
+    # What is off may be set as one likes.
+    features_step.run(asked, settings(clean={"ratio_lines": 7, "volcano_scan": "elsewhere/ADR.LBL"}))
 
 
 def test_a_scene_without_usable_pixels_is_refused_and_leaves_nothing(tmp_path):

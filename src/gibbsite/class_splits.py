@@ -33,7 +33,7 @@ def split_and_merge(state: State, rules: Rules) -> tuple[State, Tries]:
     # How many are tried must not depend on what they change: on the number of components, not on that of classes.
     for _ in range(len(class_of) // 2):
         first, second = generator.choice(len(class_of), 2, replace=False)
-        is_split = class_of[first] == class_of[second]
+        is_split = bool(class_of[first] == class_of[second])
         # A pinned component cannot leave its class, and the second's class gives up its name.
         if pinned[second] or (not is_split and class_of[second] < rules.n_known):
             continue
@@ -58,7 +58,7 @@ def propose(
 ) -> tuple[Integers, float]:
     """The components on the second's side of a split or before a merge, and the log acceptance ratio of the split."""
     first, second = pair
-    is_split = class_of[first] == class_of[second]
+    is_split = bool(class_of[first] == class_of[second])
     members = np.flatnonzero((class_of == class_of[first]) | (class_of == class_of[second]))
     others = generator.permutation(np.flatnonzero(~pinned[members] & (members != first) & (members != second)))
     chosen = np.full(len(members), -1) if is_split else (class_of[members] != class_of[first]).astype(np.int64)

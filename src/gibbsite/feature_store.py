@@ -26,6 +26,14 @@ from gibbsite.settings import Clean
 
 CHUNK_PIXELS = 65536
 
+_DETAILS = {
+    "atmosphere": ("volcano_scan",),
+    "despike": ("despike_windows",),
+    "ratio": ("ratio_lines", "ratio_pixels"),
+    "smooth": ("smooth_order",),
+}
+"""Settings of `clean` that say nothing while another is off."""
+
 
 class FeatureBlock(NamedTuple):
     """Features of some pixels."""
@@ -84,10 +92,13 @@ def check_cleaning(path: Path, clean: Clean) -> None:
 
 
 def _facts_of(clean: Clean) -> dict[str, Any]:
+    """The corrections that are on, as JSON can hold them."""
     facts = clean.model_dump(mode="json")
-    # Where the scan lies does not matter.
+    for switch, details in _DETAILS.items():
+        facts |= {} if facts[switch] else dict.fromkeys(details)
+    # Where the scan lies, and whether its label or its image was named, does not matter.
     scan = facts["volcano_scan"]
-    return {**facts, "volcano_scan": None if scan is None else Path(scan).name}
+    return {**facts, "volcano_scan": scan and Path(scan).stem.lower()}
 
 
 class Written(NamedTuple):

@@ -20,7 +20,7 @@ from zarr.codecs import BloscCodec
 
 from gibbsite.errors import InputError, OutputError
 
-CONTRACT = 3
+CONTRACT = 4
 """Version of the layout of all stores; a reader refuses others."""
 
 CHUNK_PIXELS = 2**20
