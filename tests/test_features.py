@@ -347,7 +347,7 @@ def test_a_basis_of_spectra_that_were_cleaned_otherwise_is_refused(tmp_path):
     cube = handmade_cubes.write_cube(tmp_path / "a.zarr", Cube(handmade_cubes.spectra(), handmade_cubes.map_grid()))
     basis, _ = run_both(tmp_path, [cube], settings())
     asked = argparse.Namespace(cube=cube, basis=basis, out=tmp_path / "f.zarr", quick_look=None)
-    with pytest.raises(InputError, match=r"basis\.zarr: .* clean\.despike was False, is True\. Set these back"):
+    with pytest.raises(InputError, match=r"basis\.zarr: .* clean\.despike was False, is True; .* Set these back"):
         features_step.run(asked, settings(clean={"despike": True}))
     assert not asked.out.exists()
     # What is off may be set as one likes.

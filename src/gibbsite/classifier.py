@@ -6,7 +6,6 @@
 Known classes keep their ids; classes nobody labelled get new ids above them, by size.
 """
 
-import warnings
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from gibbsite import cluster, features, maps, plan, sampling, start, streams, threads
@@ -28,13 +26,11 @@ from gibbsite.settings import Cluster, Fit
 from gibbsite.state import Rules, State
 from gibbsite.statistics import Integers
 from gibbsite.streams import Purpose
+from gibbsite.table_checks import UNLABELLED, check_finite, check_labels, warn_of_far_values
 from gibbsite.tiles import Tile
 
-UNLABELLED = -1
 MOST_KNOWN = 2**15 - 1
 """Known classes that a tile can number."""
-FEW_STEPS = 32
-"""Of the fixed point: a column half of whose values lie within so many has lost what they differ in."""
 MATCHED_ROWS = 20_000
 """About so many rows, spread over the table, tell which classes of two sweeps are the same."""
 ROWS_OF_CLASS = 50
@@ -144,9 +140,9 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "NonExhaustiveClassifier":
         """Fit to rows X (n_rows, n_features) and labels y (n_rows,), -1 for unlabelled; without y all are."""
         table = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
-        _check_finite(table)
+        check_finite(table)
         self._check_parameters()
-        label = self._check_labels(y, len(table))
+        label = check_labels(y, len(table))
         with np.errstate(over="ignore", invalid="ignore"):
             self._mean, deviation = table.mean(0), table.std(0)
         is_small = np.isfinite(deviation)
@@ -155,7 +151,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         # A column of 0.1 alone has a standard deviation of 1e-17: what is left of rounding.
         is_constant = deviation <= 1e-12 * np.abs(table).max(0)
         self._scale = np.where(is_constant, 1.0, deviation)
-        _warn_of_far_values(table, self._scale)
+        warn_of_far_values(table, self._scale)
         known = np.unique(label[label != UNLABELLED])
         if len(known) > MOST_KNOWN:
             raise ValueError(f"found {len(known)} known classes, expected {MOST_KNOWN} at most; label fewer of them")
@@ -184,7 +180,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         """(n_rows, n_classes) probability of each class of `classes_`."""
         check_is_fitted(self, "classes_")
         table = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
-        _check_finite(table)
+        check_finite(table)
         return self._average(self._quantise(table))
 
     def _average(self, feature: NDArray[np.int16]) -> NDArray[np.float64]:
@@ -213,20 +209,6 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"n_jobs: found {self.n_jobs!r}, expected a number of threads, -1 for all, or None")
         if self.settings is not None and not isinstance(self.settings, Mapping):
             raise ValueError(f"settings: found {self.settings!r}, expected a mapping such as {{'kappa1': 0.5}}")
-
-    def _check_labels(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
-        if y is None:
-            return np.full(n_rows, UNLABELLED)
-        label = column_or_1d(y, warn=True)
-        check_consistent_length(label, np.empty(n_rows))
-        if np.issubdtype(label.dtype, np.floating) and not np.isfinite(label).all():
-            row = int(np.argmin(np.isfinite(label)))
-            raise ValueError(f"Input y contains {label[row]} in row {row}; give {UNLABELLED} to rows without label")
-        check_classification_targets(label)
-        whole = label.astype(np.int64) if np.issubdtype(label.dtype, np.number) else np.empty(0, np.int64)
-        if not np.array_equal(whole, label) or whole.min() < UNLABELLED:
-            raise ValueError(f"labels must be whole numbers from 0 on, or {UNLABELLED} for rows without label")
-        return whole
 
     def _seed(self) -> int:
         """The random state as a number."""
@@ -284,27 +266,3 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             n_components[stands_for[is_matched]] += count[is_matched]
             n_draws[stands_for[is_matched]] += 1.0
         return np.rint(n_components / n_draws).astype(np.int64)
-
-
-def _warn_of_far_values(table: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
-    """Warn of columns that a few values far out stretch so much that all others fall together."""
-    low, high = np.percentile(table, [25, 75], axis=0)
-    steps = (high - low) / scale / features.FIXED_STEP
-    few = np.flatnonzero((steps > 0) & (steps < FEW_STEPS))
-    if few.size:
-        warnings.warn(
-            f"column {few[0]}: a few values far out stretch its scale, so that half of its values lie within "
-            f"{steps[few[0]]:.0f} steps of the {2**16} there are, and classes that differ in it fall together; "
-            "clip or transform it (logarithm, arcsinh) first",
-            stacklevel=3,
-        )
-
-
-def _check_finite(table: NDArray[np.float64]) -> None:
-    """Refuse NaN and infinity, and say where the first one is; scikit-learn's own check does not."""
-    bad = np.argwhere(~np.isfinite(table))
-    if len(bad):
-        row, column = bad[0]
-        what = "NaN" if np.isnan(table[row, column]) else "infinity"
-        more = f", and {len(bad) - 1} more such values" if len(bad) > 1 else ""
-        raise ValueError(f"Input X contains {what} in row {row}, column {column}{more}; fill them in or leave rows out")
