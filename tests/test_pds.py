@@ -82,6 +82,15 @@ def test_a_broken_label_gives_one_clear_line(tmp_path: Path, old: str, new: str,
     assert "trr3" in str(caught.value)
 
 
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9])
+def test_a_label_that_is_cut_short_says_so(tmp_path: Path, share: float) -> None:
+    label = write_trr3(tmp_path).with_suffix(".lbl")
+    whole = label.read_bytes()
+    label.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(InputError, match="it is cut short: there is no END"):
+        pds.read_label(label)
+
+
 def test_real_labels_agree_with_the_size_of_their_images(shared_data: Path) -> None:
     found = {}
     for folder, suffix in (("trr3", "*_trr3.lbl"), ("ddr", "*.lbl"), ("cdr", "*_WA*.LBL")):

@@ -5,6 +5,7 @@ pixels when the image pointer is not quoted.
 """
 
 import datetime
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ _KEPT = (
 )
 _INTERLEAVE = {"LINE_INTERLEAVED": "bil", "BAND_SEQUENTIAL": "bsq", "SAMPLE_INTERLEAVED": "bip"}
 _LONGEST_LABEL = 1 << 20
+_CUT_SHORT = "it is cut short: there is no END"
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,12 @@ def read_label(path: Path) -> Label:
     try:
         module = pvl.loads(text, parser=pvl.parser.OmniParser(decoder=_Decoder(), lexer_fn=label_lexer))
     except Exception as error:  # pvl raises many kinds for broken text; all mean the same to the user
-        raise InputError(f"{path}: broken label ({' '.join(str(error).split())}); fetch it anew") from None
+        what = " ".join(str(error.args[-1] if error.args else error).split()) if _ends(text) else _CUT_SHORT
+        raise InputError(f"{path}: broken label ({what}); fetch it anew") from None
     files = [module, *module.getall("FILE")] if "FILE" in module else [module]
     with_image = [part for part in files if hasattr(part, "get") and "^IMAGE" in part and "IMAGE" in part]
+    if not with_image and not _ends(text):
+        raise InputError(f"{path}: broken label ({_CUT_SHORT}); fetch it anew")
     if not with_image:
         raise InputError(f"{path}: label without an image (no ^IMAGE with an IMAGE object); give a cube's label")
     product_id = _key(module, "PRODUCT_ID", path)
@@ -99,6 +104,11 @@ def read_label(path: Path) -> Label:
     facts = {key: _plain(value) for key, value in module.items() if key in _KEPT or "FILTER" in key}
     projection = next((part["IMAGE_MAP_PROJECTION"] for part in files if "IMAGE_MAP_PROJECTION" in part), None)
     return Label(path, str(product_id).upper(), facts, with_image[0], projection)
+
+
+def _ends(text: str) -> bool:
+    """Whether a label was written to its end."""
+    return re.search(r"^\s*END\s*$", text, re.MULTILINE) is not None
 
 
 def image_shape(label: Label) -> tuple[int, int, int]:
