@@ -27,7 +27,6 @@ OTHERS = {
     "seed": 2,
     "simulate": {"lines": 26, "binning": 10},
     "ingest": {"max_bad_bands": 0.2},
-    "clean": {"incidence": False},
     "features": {"n_features": 8},
     "products": {"min_polygon_pixels": 1},
     "spectra": {"quantiles": [0.2, 0.8]},
