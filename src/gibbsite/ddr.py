@@ -1,5 +1,6 @@
 """DDR products: the incidence angle and the place on Mars of every pixel of a TRR3 cube."""
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,13 @@ def ground_grid(geometry: Geometry) -> Grid:
         known = np.isfinite(longitude) & np.isfinite(latitude)
         centres = zip(columns[known].tolist(), longitude[known].tolist(), latitude[known].tolist(), strict=True)
         points += [(float(row), float(column), east, north) for column, east, north in centres]
-    crs = CRS.from_user_input("IAU_2015:49900").to_wkt()
-    return Grid(height=height, width=width, crs=crs, ground_points=tuple(points))
+    return Grid(height=height, width=width, crs=_degrees(), ground_points=tuple(points))
+
+
+@functools.cache
+def _degrees() -> str:
+    """Longitude and latitude on the sphere of Mars. To look it up takes longer than a label."""
+    return str(CRS.from_user_input("IAU_2015:49900").to_wkt())
 
 
 def _centre_longitude(planes: NDArray[Any], path: Path) -> float:

@@ -63,7 +63,7 @@ def _keep_level(strip: Strip, width: int, place: NDArray[np.int32], keys: Keys) 
 
 
 def _keep(
-    strip: Strip, column: NDArray[np.int16], where: tuple[NDArray[np.int32], NDArray[np.int64]], keys: Keys
+    strip: Strip, column: NDArray[np.int16], where: tuple[NDArray[np.int32], NDArray[np.integer]], keys: Keys
 ) -> None:
     """The same for columns that run aslant over a map; `where` is place and pair."""
     # Where columns fall from left to right, the right pixel belongs to the lower one.

@@ -30,14 +30,15 @@ def resampling(by_column: Floats, wanted: Floats) -> ColumnWeights:
     A cubic through the nearest four bands; outside a column's bands its nearest value.
     """
     n_columns, n_bands = by_column.shape
-    known = np.flatnonzero(np.isfinite(by_column).all(axis=1))
+    is_known = np.isfinite(by_column).all(axis=1)
+    known = np.flatnonzero(is_known)
     points = min(_POINTS, n_bands)
     row = by_column[known]
     first = kernels.nearest_bands(row, wanted, points)
     start = first.min(axis=0, initial=n_bands - points)
     width = int((first - start).max(initial=0)) + points
     start = np.minimum(start, n_bands - width)
-    weight = np.full((len(wanted), width, n_columns), np.nan, np.float32)
-    weight[:, :, known] = 0.0
+    weight = np.zeros((len(wanted), width, n_columns), np.float32)
+    weight[:, :, ~is_known] = np.nan
     kernels.polynomial_weights(row, wanted, points, first, start, known, weight)
     return ColumnWeights(start, weight)

@@ -28,16 +28,16 @@ _BIWEIGHT = 6.0
 """Residuals beyond this many median absolute deviations do not pull on the smooth curve (Cleveland 1979)."""
 
 
-def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
+def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> NDArray[np.integer]:
     """The lower detector column (y, x) of a pixel and the next in its line, where theirs are neighbours; else -1.
 
     `column` and `valid` are (y, x); both pixels must be valid and of known column (not -1).
     """
-    owner = np.where(valid, column, -1).astype(np.int64)
+    owner = np.where(valid, column, column.dtype.type(-1))
     left, right = owner[:, :-1], owner[:, 1:]
     is_pair = (left >= 0) & (right >= 0) & (np.abs(right - left) == 1)
-    pair = np.full(column.shape, -1, np.int64)
-    pair[:, :-1] = np.where(is_pair, np.minimum(left, right), -1)
+    pair = np.full_like(owner, -1)
+    np.copyto(pair[:, :-1], np.minimum(left, right), where=is_pair)
     return pair
 
 

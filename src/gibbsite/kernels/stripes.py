@@ -8,12 +8,14 @@ once.
 import numpy as np
 from numba import njit
 
-from gibbsite.kernels.strips import SOME_KEYS, count_up_to, next_lane, store_keys
+from gibbsite.kernels.strips import SOME_KEYS, count_above, next_lane, store_keys
 from gibbsite.kernels.vectors import LANES, aligned, hold, load, spread
 
 LOWEST, STEP = 0.5, 1.5 / 65000
 """Key k stands for the ratio LOWEST + k · STEP, from just above 1/2 to 2; the step is a twentieth of the best median's
 own error."""
+_NOTHING = -32768
+"""What is added to keys, so that they are compared as numbers with a sign: no key then is the least number."""
 
 
 @njit(nogil=True, cache=True)
@@ -73,32 +75,37 @@ def median_keys(keys, first, last):
     """
     n_places, _, n_columns = keys.shape
     medians = np.empty((last - first, n_columns), np.float64)
-    mine = aligned(2 * n_places * n_columns).view(np.uint16).reshape(n_places, n_columns)
+    # Columns are read downwards, many times over. With lines one register longer than the columns fill, they share
+    # no place in the nearest cache. The last line makes the number of places even; it holds nothing.
+    n_rows, n_room = n_places + n_places % 2, n_columns + SOME_KEYS
+    mine = aligned(2 * n_rows * n_room).view(np.int16).reshape(n_rows, n_room)
+    mine[n_rows - 1] = _NOTHING
     for b in range(first, last):
         for p in range(n_places):
             for c in range(n_columns):
-                mine[p, c] = keys[p, b, c]
+                mine[p, c] = np.int16(np.int32(keys[p, b, c]) + _NOTHING)
         _find_medians(mine, medians[b - first])
     return medians
 
 
 @njit(nogil=True, cache=True)
 def _find_medians(keys, median):
-    """Set median (column) to that of the keys (place, column)."""
-    n_places, n_columns = keys.shape
-    # Keys of 0 lie below every middle: they are counted first, and then on neither side.
-    under, over = np.zeros(n_columns, np.uint16), np.full(n_columns, np.uint16(65535))
-    middle, count, n_nothing = np.zeros(n_columns, np.uint16), np.empty(n_columns, np.uint16), under.copy()
+    """Set median (column) to that of the keys (place, column), which begin at _NOTHING."""
+    n_columns = len(median)
+    # Only keys above _NOTHING count.
+    under, over = np.full(n_columns, np.int32(_NOTHING)), np.full(n_columns, np.int32(_NOTHING + 65535))
+    middle, count = np.full(n_columns, np.int16(_NOTHING)), np.empty(n_columns, np.int16)
+    n_known = np.empty(n_columns, np.int16)
     for start in range(0, n_columns, SOME_KEYS):
-        count_up_to(keys, start, middle, n_nothing)
+        count_above(keys, start, middle, n_known)
         for _ in range(16):
             # The median lies above `under` and at or below `over`.
             for c in range(start, start + SOME_KEYS):
-                middle[c] = np.uint16((np.int32(under[c]) + np.int32(over[c])) // 2)
-            count_up_to(keys, start, middle, count)
+                middle[c] = np.int16((under[c] + over[c]) >> 1)
+            count_above(keys, start, middle, count)
             for c in range(start, start + SOME_KEYS):
-                is_over = 2 * (np.int32(count[c]) - np.int32(n_nothing[c])) >= n_places - np.int32(n_nothing[c])
-                over[c] = middle[c] if is_over else over[c]
-                under[c] = under[c] if is_over else middle[c]
+                is_over = 2 * np.int32(count[c]) <= np.int32(n_known[c])
+                over[c] = np.int32(middle[c]) if is_over else over[c]
+                under[c] = under[c] if is_over else np.int32(middle[c])
     for c in range(n_columns):
-        median[c] = LOWEST + over[c] * STEP if n_nothing[c] < n_places else np.nan
+        median[c] = LOWEST + (over[c] - _NOTHING) * STEP if n_known[c] > 0 else np.nan

@@ -114,29 +114,41 @@ def store_keys(_typing, keys, offset, value, above, below):
     return types.void(keys, offset, value, above, below), generate
 
 
-SOME_KEYS = 32
-"""Keys that are counted side by side: a register of AVX-512, a line of the cache."""
+_REGISTER = 16
+"""Keys that one instruction compares. Of twice as many, AVX-512 tells the outcome in bits that must be spread out."""
+SOME_KEYS = 2 * _REGISTER
+"""Keys that are counted side by side: a line of the cache."""
+_AT_ONCE = 2
+"""Places that are counted at once: sums of their own need not wait for each other."""
 
 
 @intrinsic
-def count_up_to(_typing, keys, column, middle, count):
-    """Set count[c], c from column to column + SOME_KEYS, to how many of keys[:, c] are no larger than middle[c].
+def count_above(_typing, keys, column, middle, count):
+    """Set count[c], c from column to column + SOME_KEYS, to how many of keys[:, c] are larger than middle[c].
 
-    All are uint16; keys are (place, column), fewer than 65536 places.
+    All are int16; keys are (place, column), an even number of places below 32768.
     """
-    kind = ir.VectorType(ir.IntType(16), SOME_KEYS)
+    kind = ir.VectorType(ir.IntType(16), _REGISTER)
 
     def generate(context, builder, signature, arguments):
         keys, column, middle, count = open_arrays(context, builder, signature, arguments)
         n_places, width = cgutils.unpack_tuple(builder, keys.shape)
-        most = builder.load(vector_at(builder, middle.data, column, kind), align=2)
-        running = cgutils.alloca_once_value(builder, ir.Constant(kind, [0] * SOME_KEYS))
-        with cgutils.for_range(builder, n_places) as loop:
-            offset = builder.add(builder.mul(loop.index, width), column)
-            key = builder.load(vector_at(builder, keys.data, offset, kind), align=2)
-            is_below = builder.zext(builder.icmp_unsigned("<=", key, most), kind)
-            builder.store(builder.add(builder.load(running), is_below), running)
-        builder.store(builder.load(running), vector_at(builder, count.data, column, kind), align=2)
+        columns = [builder.add(column, INDEX(part)) for part in range(0, SOME_KEYS, _REGISTER)]
+        limits = [builder.load(vector_at(builder, middle.data, place, kind), align=2) for place in columns]
+        nothing = ir.Constant(kind, [0] * _REGISTER)
+        sums = [[cgutils.alloca_once_value(builder, nothing) for _ in columns] for _ in range(_AT_ONCE)]
+        with cgutils.for_range(builder, builder.udiv(n_places, INDEX(_AT_ONCE))) as loop:
+            first = builder.mul(loop.index, INDEX(_AT_ONCE))
+            for row, running in enumerate(sums):
+                start = builder.mul(builder.add(first, INDEX(row)), width)
+                for place, limit, total in zip(columns, limits, running, strict=True):
+                    key = builder.load(vector_at(builder, keys.data, builder.add(start, place), kind), align=2)
+                    # What is true is -1 in all bits.
+                    is_above = builder.sext(builder.icmp_signed(">", key, limit), kind)
+                    builder.store(builder.sub(builder.load(total), is_above), total)
+        for place, *totals in zip(columns, *sums, strict=True):
+            both = builder.add(*map(builder.load, totals))
+            builder.store(both, vector_at(builder, count.data, place, kind), align=2)
         return context.get_dummy_value()
 
     return types.void(keys, column, middle, count), generate
