@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import oracles
-from gibbsite import gibbs, kernels, maps, statistics, streams, tiles
+from gibbsite import gibbs, kernels, maps, start, statistics, streams, tiles
 from gibbsite.components import Components, draw_components
 from gibbsite.errors import GibbsiteError
 from gibbsite.tiles import Pass, Tile
@@ -307,9 +307,15 @@ def test_labelled_pixels_vote_for_the_component_of_the_highest_odds_whatever_its
     assert found.n_votes.sum() == (pixels.known >= 0).sum(), "pixels of the block vote as well"
     is_other = task.components.class_of[:, None] != np.arange(2)
     assert found.n_votes[is_other].any(), "nobody votes for another class: the test says nothing"
-    bound = tiles.tally(pixels, replace(task, trust=np.inf)).statistics
+    bound = tiles.tally(pixels, replace(task, trust=np.inf, is_voting=False)).statistics
     assert not bound.n_pinning[is_other].any(), "labelled pixels keep to their class"
     assert not bound.n_votes.any()
+
+
+def test_votes_are_asked_for_where_labels_may_be_wrong_and_not_in_the_first_pass(scene: tuple[Tile, Pass]) -> None:
+    _, task = scene
+    assert task.is_voting
+    assert not start.first_pass(task.components, rules(N_PIXELS, n_known=2, trust=4.0)).is_voting, "nobody reads them"
 
 
 def test_without_components_nobody_votes(scene: tuple[Tile, Pass]) -> None:

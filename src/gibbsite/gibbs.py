@@ -95,6 +95,7 @@ def plan_pass(state: State, rules: Rules) -> Pass:
         next_order_key=streams.pixel_key(rules.seed, number + 1, Purpose.ORDER),
         n_known=rules.n_known,
         trust=rules.trust,
+        is_voting=rules.trust < np.inf,
     )
 
 

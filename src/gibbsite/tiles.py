@@ -113,11 +113,8 @@ class Pass:
     """Known classes."""
     trust: float = np.inf
     """Log odds that the label of a pixel that pins is right; infinite: it keeps to the components of its class."""
-
-    @property
-    def is_voting(self) -> bool:
-        """Whether it is wanted which component fits each labelled pixel best, whatever its class."""
-        return 0.0 < self.trust < np.inf
+    is_voting: bool = False
+    """Whether it is wanted which component fits each labelled pixel best, whatever its class."""
 
     def answer(self, tile: Tile) -> "Answer":
         """The tile's answer: a pure function of its pixels and the pass."""

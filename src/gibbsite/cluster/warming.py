@@ -33,7 +33,7 @@ def warm() -> None:
         log_tail=-np.inf,
     )
     tile = Tile(0, np.zeros((32, n_features), np.int16), np.zeros(32, np.int16))
-    task = Pass(components, zero, 1.0, next_block=(0, 4), n_known=1, trust=1.0)
+    task = Pass(components, zero, 1.0, next_block=(0, 4), n_known=1, is_voting=True)
     task.answer(tile)
     nothing = np.zeros(1, np.int64)
     Replay(task, nothing, nothing - 1, np.zeros((1, n_features)), np.zeros(1), zero).answer(tile)
