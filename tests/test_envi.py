@@ -7,9 +7,10 @@ import pytest
 from rasterio.crs import CRS
 
 from archive_files import map_fields, write_envi, write_in, write_mtr3
-from gibbsite import envi, image
+from gibbsite import envi, image, inspection
 from gibbsite.errors import InputError
 from gibbsite.product import open_product
+from gibbsite.settings import Ingest
 
 LOPSIDED = np.arange(3 * 5 * 4, dtype=np.float64).reshape(3, 5, 4)
 
@@ -66,6 +67,7 @@ def test_a_header_saved_by_an_editor_that_marks_utf_8_is_read(tmp_path: Path) ->
         ({"wavelength": "{0.4, 0.5, 0.6, 0.7}", "wavelength_units": "Micrometers"}, 0.5),
         ({"wavelength": "{400, 500, 600, 700}"}, 0.5),
         ({"wavelength": "{0.4,\n 0.5, 0.6, 0.7}", "wavelength_units": "Unknown"}, 0.5),
+        ({"wavelength": "{0.4, 0.5, 0.6, 0.7}", "wavelength_units": "µm"}, 0.5),
     ],
 )
 def test_wavelengths_are_micrometres_whatever_the_unit(tmp_path: Path, fields: dict[str, str], expected: float) -> None:
@@ -144,6 +146,65 @@ def test_a_rotated_map_is_refused_and_an_arbitrary_one_has_no_grid(tmp_path: Pat
     assert envi.map_grid(envi.read_header(write_mtr3(tmp_path, map_info=plain))) is None
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [("units=Meters", "rotation", "its rotation .* is none"), ("1.8e1, 1.8e1", "1.8e1, 0.0", "pixels of 18 × 0")],
+)
+def test_a_map_without_pixel_size_or_with_half_a_rotation_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    info = map_fields()["map_info"]
+    assert old in info
+    with pytest.raises(InputError, match=message):
+        envi.map_grid(envi.read_header(write_mtr3(tmp_path, map_info=info.replace(old, new))))
+
+
+def test_a_header_in_latin_1_is_read_too(tmp_path: Path) -> None:
+    path = write_envi(tmp_path, "cube", LOPSIDED, wavelength="{0.4, 0.5, 0.6, 0.7}", wavelength_units="µm")
+    path.write_bytes(path.read_text(encoding="utf-8").encode("latin-1"))
+    assert envi.wavelengths(envi.read_header(path)) == pytest.approx([0.4, 0.5, 0.6, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("-3.40282e+38", -float(np.finfo(np.float32).max)), ("-1.79769e+308", -float(np.finfo(np.float64).max))],
+)
+def test_the_least_number_is_fill_though_it_is_written_with_few_digits(
+    tmp_path: Path, text: str, expected: float
+) -> None:
+    assert envi.fill_value(envi.read_header(write_envi(tmp_path, "a", LOPSIDED, data_ignore_value=text))) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"data_gain_values": "{0.001, 0.001, 0.001, 0.001}", "data_offset_values": "{0, 0, 0, 0}"}, 1000.0),
+        ({"data_gain_values": "{0.001, 0.001, 0.001, 0.001}", "reflectance_scale_factor": "1000"}, 1000.0),
+        ({"data_gain_values": "{1, 1, 1, 1}", "reflectance_scale_factor": "50"}, 50.0),
+    ],
+)
+def test_one_gain_for_all_bands_is_a_scale(tmp_path: Path, fields: dict[str, str], expected: float) -> None:
+    found = envi.scale_factor(envi.read_header(write_envi(tmp_path, "cube", LOPSIDED, **fields)))
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"data_gain_values": "{0.001, 0.002, 0.001, 0.001}"},
+        {"data_offset_values": "{0, 0, 0, 0.1}"},
+        {"data_gain_values": "{0.001, 0.001, 0.001, 0.001}", "reflectance_scale_factor": "10000"},
+    ],
+)
+def test_gains_and_offsets_of_single_bands_are_refused_not_forgotten(tmp_path: Path, fields: dict[str, str]) -> None:
+    path = write_envi(tmp_path, "cube", LOPSIDED, wavelength="{0.4, 0.5, 0.6, 0.7}", **fields)
+    with pytest.raises(InputError, match="apply them"):
+        open_product(path)
+    found = inspection.describe(inspection.inspect(path, Ingest()))
+    assert "apply them" in found
+    assert "ingest refuses it" in found
+
+
 def test_the_real_mtr3_header_gives_bands_grid_and_sphere(shared_data: Path) -> None:
     folder = shared_data / "crism/mtrdr_headers"
     header = envi.read_header(folder / "frt00016438_07_if164j_mtr3.hdr")
@@ -172,3 +233,10 @@ def test_utm_without_a_coordinate_system_string_is_taken_from_the_map_info(
     other = info.replace("WGS-84", "North America 1927")
     with pytest.raises(InputError, match="cannot make a coordinate system"):
         envi.map_grid(envi.read_header(write_envi(tmp_path, "aviris", LOPSIDED, map_info=other)))
+
+
+def test_degrees_on_wgs_84_are_taken_from_the_map_info(tmp_path: Path) -> None:
+    info = "{Geographic Lat/Lon, 1, 1, 14, 45, 0.25, 0.5, WGS-84, units=Degrees}"
+    wkt, transform = envi.map_grid(envi.read_header(write_envi(tmp_path, "field", LOPSIDED, map_info=info)))
+    assert CRS.from_wkt(wkt) == CRS.from_epsg(4326)
+    assert transform == (0.25, 0.0, 14.0, 0.0, -0.5, 45.0)

@@ -127,6 +127,15 @@ def test_gdal_s_own_scale_and_offset_are_applied(tmp_path: Path) -> None:
     assert values[0, 0] == pytest.approx([0.2, 0.4, 0.3])
 
 
+def test_a_scale_that_is_told_twice_is_applied_once(tmp_path: Path) -> None:
+    path = write_tiff(tmp_path, np.full((3, 4, 5), 2000, np.int16))
+    with rasterio.open(path, "r+") as opened:
+        opened.scales = (1e-4,) * 3
+        opened.update_tags(reflectance_scale_factor="10000")
+    found = geotiff.read_tiff(path)
+    assert found.pixels[0:1][0, 0] / found.scale == pytest.approx([0.2, 0.2, 0.2])
+
+
 def test_a_truncated_cube_is_refused_when_its_lines_are_read(tmp_path: Path) -> None:
     path = write_tiff(tmp_path, np.random.default_rng(1).random((3, 400, 50)).astype(np.float32))
     content = path.read_bytes()

@@ -26,10 +26,10 @@ from archive_files import (
 )
 from command_line import gibbsite
 from gibbsite import ingest as ingesting
-from gibbsite import scene
+from gibbsite import inspection, scene
 from gibbsite.errors import InputError
 from gibbsite.observation import open_observation
-from gibbsite.settings import Settings, validate
+from gibbsite.settings import Ingest, Settings, validate
 from gibbsite.steps import ingest
 
 
@@ -214,6 +214,21 @@ def test_what_the_user_should_know_is_logged(tmp_path: Path, caplog: pytest.LogC
     assert "nominal" in caplog.text
     assert scene.grid_of(cube).crs is None
     assert cube.attrs["provenance"]["wavelength_source"] == "nominal"
+
+
+@pytest.mark.parametrize("fill", [{}, {"data_ignore_value": "0"}])
+def test_pixels_of_nothing_but_0_are_told_unless_0_is_fill(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fill: dict[str, str]
+) -> None:
+    stored = np.full((4, 6, 3), 0.2)
+    stored[:2], stored[3, 3, 1] = 0.0, 0.0
+    path = write_envi(tmp_path, "field", stored, wavelength="{0.7, 0.8, 0.9}", **fill)
+    told = "12 valid pixels are 0 in every band; if that is fill, name it"
+    valid = ingest_cube(path, max_bad_bands=0.4)["valid"].values
+    assert valid.sum() == (12 if fill else 24)
+    assert (told in caplog.text) == (not fill)
+    looked = inspection.describe(inspection.inspect(path, Ingest()))
+    assert ("12 pixels of 0 in every band" in looked) == (not fill)
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:

@@ -119,6 +119,15 @@ def test_points_of_a_vector_layer_label_the_pixels_that_hold_them(tmp_path):
     np.testing.assert_array_equal(known, expected_known())
 
 
+def test_fill_of_an_envi_classification_image_is_no_class(tmp_path):
+    path = label_formats.envi_classes(tmp_path, GRID)
+    image = path.with_suffix(".img")
+    image.write_bytes(bytes(255 if value == 0 else value for value in image.read_bytes()))
+    path.write_text(path.read_text() + "data ignore value = 255\n")
+    known, _, _ = known_of(write_cube(tmp_path, on_map=True), path)
+    np.testing.assert_array_equal(known, expected_known())
+
+
 def test_a_truth_may_be_an_envi_classification_image_too(tmp_path):
     cube, path = write_cube(tmp_path, on_map=True), label_formats.envi_classes(tmp_path, GRID)
     known_of(cube, path)

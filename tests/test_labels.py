@@ -535,7 +535,7 @@ def test_raster_value_without_tag_is_refused(tmp_path):
     values, tags = raster_of_rectangles()
     del tags["CLASS_7"]
     path = write_raster(tmp_path / "classes.tif", values, tags)
-    assert "value 7 has no name (tag CLASS_7)" in refusal(write_map_cube(tmp_path), path)
+    assert "value 7 has no name; add it (a tag CLASS_7" in refusal(write_map_cube(tmp_path), path)
 
 
 def test_raster_with_one_name_for_two_values_is_refused(tmp_path):

@@ -417,7 +417,8 @@ def test_masks_that_overlap_are_told(accepted, tmp_path):
     [
         ("Unclassified", "dust", "class 0 is named 'dust', but 0 stands for pixels without a class"),
         ("kieserite", "olivine", "are both 'olivine'; give each value its own name"),
-        (", kieserite", "", "entries in 'class lookup' for 3 class names"),
+        ("kieserite", "kieserite, or so", "kieserite, or so), but classes = 4; names are parted by commas"),
+        ("class lookup = { 0", "class lookup = { 0, 0", "found 13 entries in 'class lookup' for 4 class names"),
         ("samples = 9", "samples = 8", "23 lines × 8 samples, expected the scene's 23 × 9"),
         ("class names", "old class names", "not an ENVI classification image"),
         ("map info", "old map info", "has no map coordinates"),

@@ -63,7 +63,10 @@ def _claims(path: Path, numbers: _Numbers) -> list[Claim]:
     flat = numbers.value.ravel()
     unnamed = sorted(set(np.unique(flat[flat > 0]).tolist()) - set(numbers.names))
     if unnamed:
-        raise InputError(f"{path}: value {unnamed[0]} has no name (tag CLASS_{unnamed[0]}); add it, or set it to 0")
+        raise InputError(
+            f"{path}: value {unnamed[0]} has no name; add it (a tag CLASS_{unnamed[0]}, in ENVI one of the class "
+            "names), or set it to 0"
+        )
     number_of: dict[str, int] = {}
     for number, name in numbers.names.items():
         if number_of.setdefault(name, number) != number:
@@ -180,17 +183,25 @@ def _read_envi(path: Path, cube: xr.Dataset) -> tuple[Found, list[Path]]:
     if beside is None:
         raise InputError(f"{path}: no ENVI header beside it; fetch it too")
     header = envi.read_header(beside)
-    names = [" ".join(name.split()) for name in _decoded(header.fields.get("class names", "")).split(",")]
+    names = [" ".join(name.split()) for name in header.fields.get("class names", "").split(",")]
     if "class names" not in header.fields or header.layout.bands != 1:
         raise InputError(
             f"{header.path}: not an ENVI classification image (found {header.layout.bands} bands and "
             f"{'' if 'class names' in header.fields else 'no '}class names); expected one band and class names"
+        )
+    stated = header.fields.get("classes", "")
+    if stated.isdecimal() and int(stated) != len(names):
+        raise InputError(
+            f"{header.path}: found {len(names)} class names ({', '.join(names)}), but classes = {stated}; names are "
+            "parted by commas, so none may have one: mend the header"
         )
     place = envi.map_grid(header)
     grid = Grid(header.layout.lines, header.layout.samples, *(place or ()))
     raster_grid.check(path, grid, cube)
     pixels = envi.image_file(header, given)
     value = np.asarray(image.open_pixels(pixels, header.layout)[:, :, 0])
+    fill = envi.fill_value(header)
+    value = value if fill is None else np.where(value == fill, value.dtype.type(0), value)
     if names[0].lower() not in NO_NAME and (value == 0).any():
         raise InputError(
             f"{header.path}: class 0 is named {names[0]!r}, but 0 stands for pixels without a class; "
@@ -201,14 +212,6 @@ def _read_envi(path: Path, cube: xr.Dataset) -> tuple[Found, list[Path]]:
     colours = _lookup(header, len(names))
     numbers = _Numbers(value, named, {n: colour for n, colour in enumerate(colours) if n in named})
     return Found(_claims(header.path, numbers)), [header.path, pixels]
-
-
-def _decoded(text: str) -> str:
-    """The text of a header, which was read as Latin-1; today's tools write UTF-8."""
-    try:
-        return text.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return text
 
 
 def _lookup(header: envi.Header, n_classes: int) -> list[str]:

@@ -22,8 +22,6 @@ _COMMENT = re.compile(r"(\{[^}]*\})|^[ \t]*;.*$", re.MULTILINE)
 _FIELD = re.compile(r"^[ \t]*([A-Za-z][^=\n{]*?)[ \t]*=(\s*\{[^}]*\}|[^\n]*)", re.MULTILINE)
 _DTYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 12: "u2", 13: "u4", 14: "i8", 15: "u8"}
 _SUFFIXES = (".img", ".sli", ".dat", ".raw", ".bsq", ".bil", ".bip", "")
-_MARK = "\xef\xbb\xbf"
-"""What some editors put before a text in UTF-8."""
 _NO_IMAGES = (".hdr", ".lbl", ".tab", ".txt", ".xml")
 
 
@@ -49,7 +47,7 @@ def header_beside(path: Path) -> Path | None:
 def read_header(path: Path) -> Header:
     """The header at `path`; an InputError when it is no ENVI header or lacks what pixels need."""
     try:
-        text = path.read_text(encoding="latin-1").removeprefix(_MARK)
+        text = _decoded(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot read the header ({error.strerror}); check the path") from None
     if not text.lstrip().startswith("ENVI"):
@@ -92,17 +90,33 @@ def listed_good(header: Header) -> NDArray[np.bool_]:
 def fill_value(header: Header) -> float | None:
     """What the image holds where there is no data; None when the header does not say."""
     values = _numbers(header, "data ignore value", 1)
-    return None if values is None else float(values[0])
+    if values is None:
+        return None
+    # The least and the largest number are often written with six digits, and then are others.
+    extremes = [sign * float(np.finfo(kind).max) for sign in (-1, 1) for kind in (np.float32, np.float64)]
+    return next((extreme for extreme in extremes if abs(values[0] / extreme - 1.0) < 1e-5), float(values[0]))
 
 
 def scale_factor(header: Header) -> float:
     """What the pixels must be divided by to be reflectance."""
     values = _numbers(header, "reflectance scale factor", 1)
-    if values is None:
-        return 1.0
-    if values[0] <= 0:
+    if values is not None and values[0] <= 0:
         raise InputError(f"{header.path}: found reflectance scale factor {values[0]}, expected a number above 0")
-    return float(values[0])
+    scale = 1.0 if values is None else float(values[0])
+    gains = _numbers(header, "data gain values", header.layout.bands)
+    offsets = _numbers(header, "data offset values", header.layout.bands)
+    gain = 1.0 if gains is None else float(gains[0])
+    is_one = (gains is None or (gains == gain).all()) and (offsets is None or not offsets.any())
+    if is_one and gain == 1.0:
+        return scale
+    # A header that tells both says the same thing twice.
+    if is_one and gain > 0.0 and (scale == 1.0 or abs(scale * gain - 1.0) < 1e-6):
+        return 1.0 / gain
+    raise InputError(
+        f"{header.path}: found 'data gain values' or 'data offset values' that differ from band to band, or from the "
+        "reflectance scale factor; expected one scale for all bands: apply them, for example by "
+        "`gdal_translate -unscale -ot Float32` to a GeoTIFF"
+    )
 
 
 def band_named(header: Header, name: str) -> int:
@@ -143,7 +157,9 @@ def map_grid(header: Header) -> tuple[str, Transform] | None:
 
 
 def _named_system(info: list[str]) -> CRS:
-    """The system that `map info` alone names beyond doubt: UTM on WGS-84, as AVIRIS headers have it."""
+    """The system that `map info` alone names beyond doubt: on WGS-84, UTM, as AVIRIS headers have it, or degrees."""
+    if info[0].lower() == "geographic lat/lon" and len(info) >= 8 and info[7].lower().replace("-", " ") == "wgs 84":
+        return CRS.from_epsg(4326)
     is_utm = info[0].lower() == "utm" and len(info) >= 10 and info[9].lower().replace("-", " ") == "wgs 84"
     if not is_utm or not info[7].isdecimal() or info[8].lower() not in ("north", "south"):
         raise CRSError("no coordinate system string")
@@ -152,12 +168,17 @@ def _named_system(info: list[str]) -> CRS:
 
 def _transform(header: Header, info: list[str]) -> Transform:
     """Pixel corners to map coordinates, from the tie point and pixel size of `map info`."""
-    rotation = [part.split("=")[1] for part in info[7:] if part.lower().startswith("rotation")]
+    rotation = [part.partition("=")[2] for part in info[7:] if part.lower().startswith("rotation")]
     try:
         column, row, x, y, dx, dy = (float(part) for part in info[1:7])
         rotated = any(float(value) != 0 for value in rotation)
     except ValueError:
-        raise InputError(f"{header.path}: map info {info[1:7]} is not six numbers; fetch the header anew") from None
+        raise InputError(
+            f"{header.path}: map info {info[1:7]} is not six numbers, or its rotation {rotation} is none; fetch the "
+            "header anew"
+        ) from None
+    if dx == 0 or dy == 0:
+        raise InputError(f"{header.path}: map info has pixels of {dx:g} × {dy:g}; expected a size: mend the header")
     if rotated:
         raise InputError(f"{header.path}: map info has a rotation of {rotation[0]}; warp the image north-up first")
     # ENVI counts from 1 at the corner of the first pixel.
@@ -202,6 +223,14 @@ def _numbers(header: Header, key: str, count: int) -> NDArray[np.float64] | None
     if values.size != count:
         raise InputError(f"{header.path}: {values.size} numbers in '{key}' for {count}; broken header: fetch it anew")
     return values
+
+
+def _decoded(text: bytes) -> str:
+    """The text of a header: UTF-8, as today's tools write it, or else Latin-1."""
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeError:
+        return text.decode("latin-1")
 
 
 def _bare(value: str) -> str:

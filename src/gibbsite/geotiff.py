@@ -75,6 +75,7 @@ def read_tiff(path: Path) -> Tiff:
         every = [source.tags(band) | source.tags(band, ns="IMAGERY") for band in source.indexes]
         names = tuple(name or "" for name in source.descriptions)
         shape, dtype = (source.height, source.width, source.count), str(source.dtypes[0])
+        is_scaled = any(scale != 1.0 for scale in source.scales)
     wavelength, origin = _wavelengths(path, tags, every, names)
     listed = _listed(path, tags, "bbl", shape[2])
     scale = _listed(path, tags, "reflectance scale factor", 1)
@@ -86,7 +87,8 @@ def read_tiff(path: Path) -> Tiff:
         wavelength=wavelength,
         source=origin,
         listed_good=np.ones(shape[2], dtype=bool) if listed is None else listed != 0,
-        scale=1.0 if scale is None else float(scale[0]),
+        # A file that tells both says the same thing twice.
+        scale=1.0 if scale is None or is_scaled else float(scale[0]),
         band_names=names if all(names) else (),
     )
 

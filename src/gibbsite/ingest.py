@@ -25,6 +25,8 @@ _LEAST_COVERED = 0.5
 _MOST_LOST = 0.5
 """When the valid range takes more than this of the bands, or of the values, it does not fit their unit: the few dark
 bands left are mostly noise."""
+NAME_FILL = "name it: 'data ignore value = 0' in an ENVI header, nodata in a GeoTIFF"
+"""What to do about pixels of nothing but 0: no instrument measures that, but it need not be written down as fill."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Summary:
     """Bands fit for use."""
     n_valid: int
     """Pixels fit for use."""
+    n_zero: int
+    """Of these, pixels of 0 in every good band."""
 
 
 def write_cube(product: Product, out: Path, settings: Ingest) -> Summary:
@@ -60,7 +64,7 @@ def write_cube(product: Product, out: Path, settings: Ingest) -> Summary:
         "wavelength_source": product.wavelength_source,
         "gibbsite": gibbsite.__version__,
     }
-    n_valid = 0
+    n_valid = n_zero = 0
     with store.create(out, "cube", scene=out.stem, grid=product.grid.to_json(), provenance=provenance) as group:
         store.add_array(group, "wavelength", ("band",), wavelength, attributes={"units": "µm"})
         store.add_array(group, "good_band", ("band",), good[order])
@@ -71,14 +75,15 @@ def write_cube(product: Product, out: Path, settings: Ingest) -> Summary:
             )
         _create_planes(group, product)
         for lines in _blocks(product):
-            n_valid += _write_block(group, product, lines, (order, good[order]), settings)
+            counts = _write_block(group, product, lines, (order, good[order]), settings)
+            n_valid, n_zero = n_valid + counts[0], n_zero + counts[1]
         if not n_valid:
             raise InputError(
                 f"{product.files[0]}: no pixel has {1 - settings.max_bad_bands:.0%} of its good bands, "
                 "so there is nothing to map; check the product, ingest.valid_range and ingest.max_bad_bands"
             )
     n_lines, n_samples, n_bands = product.shape
-    return Summary(n_lines, n_samples, n_bands, int(good.sum()), n_valid)
+    return Summary(n_lines, n_samples, n_bands, int(good.sum()), n_valid, n_zero)
 
 
 def find_good_bands(product: Product, settings: Ingest) -> NDArray[np.bool_]:
@@ -212,8 +217,9 @@ def _write_block(
     lines: slice,
     bands: tuple[NDArray[np.int64], NDArray[np.bool_]],
     settings: Ingest,
-) -> int:
-    """Valid pixels of the block that is then in the store; `bands` is (order, good in that order)."""
+) -> tuple[int, int]:
+    """Valid pixels of the block that is then in the store, and those of 0 throughout; `bands` is (order, good in that
+    order)."""
     order, good = bands
     reflectance = read_reflectance(product, lines, order, settings)
     valid = _is_valid(reflectance, good, settings)
@@ -226,7 +232,9 @@ def _write_block(
             group["incidence"][lines] = product.geometry.incidence(lines)
         group["latitude"][lines] = product.geometry.latitude(lines)
         group["longitude"][lines] = product.geometry.longitude(lines)
-    return int(np.count_nonzero(valid))
+    # Hardly any pixel is 0 in one band, so only those that are need be looked at whole.
+    suspect = reflectance[valid & (reflectance[:, :, np.argmax(good)] == 0)]
+    return int(np.count_nonzero(valid)), int((suspect[:, good] == 0).all(axis=1).sum())
 
 
 def detector_columns(stored: NDArray[Any]) -> NDArray[np.int16]:

@@ -34,6 +34,8 @@ class Inspection:
     """Pixels fit for use, or, in what `ingest` does not take, with any value."""
     findings: tuple[str, ...]
     """What the user should look at."""
+    is_refused: bool = False
+    """Whether one of them is an error to `ingest`."""
 
 
 def inspect(given: Path, settings: Ingest) -> Inspection:
@@ -41,7 +43,7 @@ def inspect(given: Path, settings: Ingest) -> Inspection:
     doubts: list[str] = []
     product = open_product(given, doubts)
     if product.pixels is None:
-        return Inspection(product, None, None, 0, tuple(doubts))
+        return Inspection(product, None, None, 0, tuple(doubts), is_refused=True)
     found = survey.take(product, settings.valid_range)
     good, n_valid = None, found.n_seen
     if product.kind.has_spectra and product.wavelength is not None and not found.is_empty:
@@ -52,7 +54,7 @@ def inspect(given: Path, settings: Ingest) -> Inspection:
             doubts.append(str(error))
             n_valid = 0
     findings = [*doubts, *product.remarks, *_oddities(product, found, good)]
-    return Inspection(product, found, good, n_valid, tuple(findings))
+    return Inspection(product, found, good, n_valid, tuple(findings), bool(doubts) or _has_twins(product))
 
 
 def describe(found: Inspection) -> str:
@@ -184,12 +186,17 @@ def _oddities(product: Product, found: Survey, good: NDArray[np.bool_] | None) -
             told.append(f"garbage in {_numbered('band', garbage)}: values from {low:.4g} to {high:.4g}")
         n_wild = int(found.n_outside.sum() - found.n_outside[garbage].sum())
         told += [f"{_counted(n_wild, 'value')} elsewhere out of ingest.valid_range"] if n_wild else []
-    bands = product.wavelength
-    if bands is not None and np.unique(bands).size < bands.size:
-        told.append("two bands have the same wavelength")
+        if found.n_zero:
+            told.append(f"{_counted(found.n_zero, 'pixel')} of 0 in every band; if 0 is fill, {ingest.NAME_FILL}")
+    told += ["two bands have the same wavelength"] if _has_twins(product) else []
     listed = np.flatnonzero(~product.listed_good)
     told += [f"listed as bad: {_numbered('band', listed)}"] if listed.size and good is not None else []
     return told
+
+
+def _has_twins(product: Product) -> bool:
+    """Whether two bands have the same wavelength."""
+    return product.wavelength is not None and np.unique(product.wavelength).size < product.wavelength.size
 
 
 def _next_step(found: Inspection) -> str:
@@ -200,7 +207,7 @@ def _next_step(found: Inspection) -> str:
         return "ingest refuses it: see above"
     if product.wavelength is None:
         return "ingest needs wavelengths: give a list of one number per band as --wavelengths"
-    if not found.n_valid:
+    if not found.n_valid or found.is_refused:
         return "ingest refuses it: see above"
     name = product.parts
     companions = ""

@@ -161,7 +161,7 @@ def _from_header(given: Path, header_path: Path, label: pds.Label | None, doubts
         stored=f"{np.dtype(header.layout.dtype).name}, {header.layout.interleave}",
         pixels=None if path is None else image.open_pixels(path, header.layout),
         fill=tuple(dict.fromkeys(([crism.FILL] if kind.is_crism else []) + ([] if ignored is None else [ignored]))),
-        scale=envi.scale_factor(header),
+        scale=_attempt(doubts, lambda: envi.scale_factor(header)) or 1.0,
         wavelength=bands,
         wavelength_source="header" if bands is not None else "",
         listed_good=envi.listed_good(header) & (True if bands is None else crism.trusted(kind.sensor, bands)),

@@ -36,6 +36,8 @@ class Survey:
     """Samples without any value."""
     n_seen: int
     """Pixels with any value."""
+    n_zero: int
+    """Of these, pixels with no other value than 0."""
 
     @property
     def is_empty(self) -> bool:
@@ -48,7 +50,7 @@ def take(product: Product, valid_range: tuple[float, float]) -> Survey:
     n_bands = product.shape[2]
     n_measured, n_outside = np.zeros(n_bands, dtype=np.int64), np.zeros(n_bands, dtype=np.int64)
     lowest, highest = np.full(n_bands, np.inf), np.full(n_bands, -np.inf)
-    by_line, by_sample = [], np.zeros(product.shape[1], dtype=np.int64)
+    by_line, by_sample, n_zero = [], np.zeros(product.shape[1], dtype=np.int64), 0
     for values in (read(product, lines) for lines in _blocks(product)):
         known = np.isfinite(values)
         n_measured += known.sum(axis=(0, 1))
@@ -58,6 +60,7 @@ def take(product: Product, valid_range: tuple[float, float]) -> Survey:
         seen = known.any(axis=2)
         by_line.append(seen.sum(axis=1))
         by_sample += seen.sum(axis=0)
+        n_zero += int((seen & ~(known & (values != 0)).any(axis=2)).sum())
     return Survey(
         n_measured=n_measured,
         n_outside=n_outside,
@@ -66,6 +69,7 @@ def take(product: Product, valid_range: tuple[float, float]) -> Survey:
         empty_lines=np.flatnonzero(np.concatenate(by_line) == 0),
         empty_samples=np.flatnonzero(by_sample == 0),
         n_seen=int(by_sample.sum()),
+        n_zero=n_zero,
     )
 
 

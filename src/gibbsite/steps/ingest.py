@@ -7,7 +7,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from gibbsite.ingest import write_cube
+from gibbsite.ingest import NAME_FILL, write_cube
 from gibbsite.observation import open_observation
 from gibbsite.settings import Settings
 
@@ -44,6 +44,10 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     for remark in product.remarks:
         log.warning("%s", remark)
     summary = write_cube(product, args.out, settings.ingest)
+    if summary.n_zero:
+        log.warning(
+            "%d valid pixels are 0 in every band; if that is fill, %s, and ingest anew", summary.n_zero, NAME_FILL
+        )
     log.info(
         "%s: %d lines × %d samples × %d bands, %d bands good, %d pixels valid (%.1f %%), wavelengths: %s",
         product.name,
