@@ -134,8 +134,20 @@ def test_bad_values_and_labels_are_refused() -> None:
         QUICK.fit(x, label[:-1])
     with pytest.raises(ValueError, match=f"nan in row {np.argmin(label)}; give -1"):
         QUICK.fit(x, np.where(label < 0, np.nan, label))
+    with pytest.raises(ValueError, match=f"found label {2**63 - 1}, expected at most {2**62}"):
+        QUICK.fit(x, np.where(label < 0, -1, 2**63 - 1))
     with pytest.raises(NotFittedError):
         NonExhaustiveClassifier().predict(x)
+
+
+def test_where_two_classes_are_as_likely_predict_takes_the_one_that_labels_have() -> None:
+    # Rows on a coarse grid: half of the draws are sure of one class, half of another.
+    generator = np.random.default_rng(3)
+    rows = np.round((np.repeat(10.0 * np.eye(4), 100, 0) + generator.normal(size=(400, 4))) / 3)
+    for seed in range(4):
+        found = NonExhaustiveClassifier(sweeps=20, chains=4, averaged_sweeps=4, random_state=seed).fit(rows)
+        top = np.sort(found.predict_proba(rows), axis=1)[:, -2:]
+        np.testing.assert_array_equal(found.predict(rows), found.labels_, err_msg=f"{(top[:, 0] == top[:, 1]).sum()}")
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ EDGES = {
     *("inspection", "survey", "quicklook"),
     *("sources", "corrections", "blocks", "lit", "gains", "cleaned", "before_after", "feature_store"),
     *("truth", "pixels"),
-    *("chain", "checkpoint", "differences", "progress", "model", "classifier", "table_checks", "versions"),
+    *("chain", "checkpoint", "differences", "progress", "model", "classifier", "row_order", "table_checks", "versions"),
     *(
         "raster",
         "rows",

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from gibbsite import cluster, features, maps, plan, sampling, start, streams, threads
 from gibbsite.components import Components, draw_components
+from gibbsite.row_order import sampling_order
 from gibbsite.sampling import Chain
 from gibbsite.settings import Cluster, Fit
 from gibbsite.state import Rules, State
@@ -156,17 +157,19 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         if len(known) > MOST_KNOWN:
             raise ValueError(f"found {len(known)} known classes, expected {MOST_KNOWN} at most; label fewer of them")
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
-        rows = Tile(0, self._quantise(table), index)
+        feature, seed = self._quantise(table), self._seed()
+        order = sampling_order(feature, seed)
+        rows = Tile(0, feature[order], index[order])
         chosen = Fit.model_validate(
             {"model": self.model, "sweeps": int(self.sweeps), "chains": int(self.chains), "class_rule": self.class_rule}
             | dict(self.settings or {})
         )
         # As in `cluster.holding_tiles`, but for the labelled rows too.
         with threadpool_limits(1):
-            seed, sizes = self._seed(), (*rows.feature.shape, len(known))
+            sizes = (*rows.feature.shape, len(known))
             runs = [self._run(rows, chosen, chain_rules(chosen, seed, n, sizes)) for n in range(chosen.chains)]
             self._draws = match_draws(runs, rows.feature, len(known))
-        self.labels_ = self._adopt(self._average(rows.feature).argmax(1), known)
+        self.labels_ = self._adopt(self._average(feature).argmax(1), known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
         self.log_joint_ = max(run.log_joint for run in runs)
         return self
@@ -174,7 +177,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """The likeliest class of each row."""
         check_is_fitted(self, "classes_")
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        # Of classes that are as likely the first that was found, as in `labels_`.
+        return self.classes_[self._found[self.predict_proba(X)[:, self._found].argmax(1)]]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """(n_rows, n_classes) probability of each class of `classes_`."""
@@ -249,7 +253,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         size = np.bincount(winner, minlength=n_known)
         new = n_known + np.argsort(-size[n_known:], kind="stable")
         order = np.append(np.arange(n_known), new[size[new] > 0])
-        self._draws = _renumber(self._draws, order)
+        self._draws, self._found = _renumber(self._draws, order), np.argsort(order)
         self.classes_ = np.append(known, int(known.max(initial=-1)) + 1 + np.arange(len(order) - n_known))
         self.is_known_ = np.arange(len(order)) < n_known
         self.n_components_ = self._count_components()

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from gibbsite import features
 
 UNLABELLED = -1
+LARGEST_ID = 2**62
 FEW_STEPS = 32
 """Of the fixed point: a column half of whose values lie within so many has lost what they differ in."""
 
@@ -27,6 +28,8 @@ def check_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
     whole = label.astype(np.int64) if np.issubdtype(label.dtype, np.number) else np.empty(0, np.int64)
     if not np.array_equal(whole, label) or whole.min() < UNLABELLED:
         raise ValueError(f"labels must be whole numbers from 0 on, or {UNLABELLED} for rows without label")
+    if whole.max() > LARGEST_ID:
+        raise ValueError(f"found label {whole.max()}, expected at most {LARGEST_ID}: new classes get ids above it")
     return whole
 
 
