@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from gibbsite import cluster, features, maps, plan, sampling, start, streams, threads
+from gibbsite import cluster, coarse_columns, features, maps, plan, sampling, start, streams, threads
 from gibbsite.components import Components, draw_components
 from gibbsite.row_order import sampling_order
 from gibbsite.sampling import Chain
@@ -159,7 +159,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
         feature, seed = self._quantise(table), self._seed()
         order = sampling_order(feature, seed)
-        rows = Tile(0, feature[order], index[order])
+        rows = Tile(0, self._quantise(coarse_columns.spread(table, seed))[order], index[order])
         chosen = Fit.model_validate(
             {"model": self.model, "sweeps": int(self.sweeps), "chains": int(self.chains), "class_rule": self.class_rule}
             | dict(self.settings or {})
