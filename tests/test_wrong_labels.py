@@ -259,6 +259,16 @@ def test_a_table_in_an_old_encoding_is_refused(refused, tmp_path):
     assert "not a text file in UTF-8" in refused(tmp_path / "labels.csv")
 
 
+def test_column_names_of_a_table_may_be_in_capitals_unless_two_are_the_class(accepted, refused, tmp_path):
+    path = tmp_path / "labels.csv"
+    known, _ = accepted(write_csv(path, ("Class", "Row", "Col"), [("olivine", 3, 4)]))
+    assert np.argwhere(known >= 0).tolist() == [[3, 4]]
+    known, said = accepted(write_csv(path, ("CLASS", "class", "row", "col"), [("dust", "olivine", 3, 4)]))
+    assert "olivine has 1 pixels" in said
+    assert "dust has" not in said
+    assert "no column 'class'" in refused(write_csv(path, ("CLASS", "Class", "row", "col"), [("dust", "talc", 3, 4)]))
+
+
 def test_points_outside_the_scene_are_left_out_and_told(accepted, tmp_path):
     rows = [("olivine", 3, 4), ("olivine", HEIGHT, 4), ("kieserite", 5, WIDTH - 0.01), ("kieserite", -0.5, 1)]
     known, said = accepted(write_csv(tmp_path / "labels.csv", ("class", "row", "col"), rows))

@@ -103,10 +103,11 @@ def _read_lines(path: Path) -> list[str]:
 
 def _columns(path: Path, names: Sequence[str], class_field: str) -> dict[str, int]:
     """Our name of each column that is there -> its position; all that a point needs are there."""
-    if class_field not in names:
-        raise InputError(f"{path}: no column {class_field!r} (labels.class_field); its columns are {', '.join(names)}")
     lower = [name.lower() for name in names]
-    columns = {"class": names.index(class_field)}
+    # As all other columns, in any letter case; but a name that is written exactly so goes before.
+    if class_field not in names and lower.count(class_field.lower()) != 1:
+        raise InputError(f"{path}: no column {class_field!r} (labels.class_field); its columns are {', '.join(names)}")
+    columns = {"class": names.index(class_field) if class_field in names else lower.index(class_field.lower())}
     for column, spellings in SPELLINGS.items():
         at = [position for position, name in enumerate(lower) if name in spellings]
         if len(at) > 1:
