@@ -158,8 +158,9 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"found {len(known)} known classes, expected {MOST_KNOWN} at most; label fewer of them")
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
         feature, seed = self._quantise(table), self._seed()
-        order = sampling_order(feature, seed)
-        rows = Tile(0, self._quantise(coarse_columns.spread(table, seed))[order], index[order])
+        order, spread = sampling_order(feature, seed), coarse_columns.spread(table, seed)
+        sampled = feature if spread is table else self._quantise(spread)
+        rows = Tile(0, sampled[order], index[order])
         chosen = Fit.model_validate(
             {"model": self.model, "sweeps": int(self.sweeps), "chains": int(self.chains), "class_rule": self.class_rule}
             | dict(self.settings or {})
