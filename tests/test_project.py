@@ -200,6 +200,7 @@ EDGES = {
         "model",
         "classifier",
         "coarse_columns",
+        "column_scale",
         "row_order",
         "table_checks",
         "versions",

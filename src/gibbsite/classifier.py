@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from gibbsite import cluster, coarse_columns, features, maps, plan, sampling, start, streams, threads
+from gibbsite import cluster, coarse_columns, column_scale, features, maps, plan, sampling, start, streams, threads
 from gibbsite.components import Components, draw_components
 from gibbsite.row_order import sampling_order
 from gibbsite.sampling import Chain
@@ -111,10 +111,11 @@ def _renumber(draws: list[tuple[Components, Integers]], kept: Integers) -> list[
 class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     """Classifies what is labelled and discovers what is not, by one of igmm, i2gmm and ai2gmm.
 
-    Features are standardised and held as fixed point within ±32 standard deviations; nothing is projected, so whiten
-    or reduce them first if there are many. Parameters are those of the `fit` settings; `settings` takes further ones
-    (kappa1, alpha, ...) as a mapping. Probabilities are the mean over the best sweep and the last `averaged_sweeps` of
-    each chain, and the classes those that are the likeliest one of some row.
+    Features are standardised (by values that do not stray far from all others) and held as fixed point within ±32
+    standard deviations; nothing is projected, so whiten or reduce them first if there are many. Parameters are those of
+    the `fit` settings; `settings` takes further ones (kappa1, alpha, ...) as a mapping. Probabilities are the mean over
+    the best sweep and the last `averaged_sweeps` of each chain, and classes those that are the likeliest one of some
+    row.
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by name
@@ -144,14 +145,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         check_finite(table)
         self._check_parameters()
         label = check_labels(y, len(table))
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._mean, deviation = table.mean(0), table.std(0)
-        is_small = np.isfinite(deviation)
-        if not is_small.all():
-            raise ValueError(f"column {int(np.argmin(is_small))} is too large to be scaled; divide it first")
-        # A column of 0.1 alone has a standard deviation of 1e-17: what is left of rounding.
-        is_constant = deviation <= 1e-12 * np.abs(table).max(0)
-        self._scale = np.where(is_constant, 1.0, deviation)
+        self._scale = column_scale.measure(table)
         warn_of_far_values(table, self._scale)
         known = np.unique(label[label != UNLABELLED])
         if len(known) > MOST_KNOWN:
@@ -222,7 +216,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _quantise(self, table: NDArray[np.float64]) -> NDArray[np.int16]:
-        return features.quantise((table - self._mean) / self._scale)
+        return features.quantise(self._scale.apply(table))
 
     def _run(self, rows: Tile, chosen: Fit, rules: Rules) -> Run:
         """One chain from its start to its end."""

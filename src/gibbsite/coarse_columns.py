@@ -7,6 +7,9 @@ the prior is estimated (ai2gmm), the spread of components about their class outg
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite import streams
+from gibbsite.streams import Purpose
+
 Floats = NDArray[np.float64]
 
 MOST_VALUES = 32
@@ -20,7 +23,7 @@ def spread(table: Floats, seed: int) -> Floats:
 
     A value that was rounded to whole steps may have been any within half of one (Sheppard 1897).
     """
-    generator, out = np.random.default_rng(seed), table
+    generator, out = streams.generator(seed, 0, Purpose.COARSE_COLUMNS), table
     for column in range(table.shape[1]):
         step = _step(table[:, column])
         if step > 0.0:

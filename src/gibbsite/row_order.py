@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite import streams
 from gibbsite.statistics import Integers
+from gibbsite.streams import Purpose
 
 CHANCE = 6.0
 """Standard deviations by which neighbours may be alike by chance: one column in a billion is beyond."""
@@ -17,7 +19,7 @@ def sampling_order(feature: NDArray[np.int16], seed: int) -> Integers:
     """
     n_rows, n_features = feature.shape
     if any(_is_ordered(feature[:, column].astype(np.float64)) for column in range(n_features)):
-        return np.random.default_rng(seed).permutation(n_rows)
+        return streams.generator(seed, 0, Purpose.ROW_ORDER).permutation(n_rows)
     return np.arange(n_rows)
 
 

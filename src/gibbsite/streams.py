@@ -25,6 +25,8 @@ class Purpose(IntEnum):
     ACCEPTANCE = 12
     CLASS_SPLITS = 13
     PINS = 14
+    ROW_ORDER = 15
+    COARSE_COLUMNS = 16
 
 
 def pixel_key(seed: int, sweep: int, purpose: Purpose) -> np.uint64:

@@ -8,6 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from gibbsite import features
+from gibbsite.column_scale import Scale
 
 UNLABELLED = -1
 LARGEST_ID = 2**62
@@ -33,14 +34,14 @@ def check_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
     return whole
 
 
-def warn_of_far_values(table: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
-    """Warn of columns that a few values far out stretch so much that all others fall together."""
+def warn_of_far_values(table: NDArray[np.float64], scale: Scale) -> None:
+    """Warn of columns that values far out stretch so much that all others fall together."""
     low, high = np.percentile(table, [25, 75], axis=0)
-    steps = (high - low) / scale / features.FIXED_STEP
+    steps = (high - low) / scale.deviation / features.FIXED_STEP
     few = np.flatnonzero((steps > 0) & (steps < FEW_STEPS))
     if few.size:
         warnings.warn(
-            f"column {few[0]}: a few values far out stretch its scale, so that half of its values lie within "
+            f"column {few[0]}: values far out stretch its scale, so that half of its values lie within "
             f"{steps[few[0]]:.0f} steps of the {2**16} there are, and classes that differ in it fall together; "
             "clip or transform it (logarithm, arcsinh) first",
             stacklevel=3,
