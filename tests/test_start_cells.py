@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from gibbsite import NonExhaustiveClassifier, start, start_cells, tiles
 from gibbsite.tiles import Tile
@@ -37,3 +38,47 @@ def test_clusters_far_apart_are_not_one_class_though_features_are_as_many_as_the
     assert len(np.unique(label)) >= 3
     # However a cluster is cut, no class reaches over two of them.
     assert len(set(zip(label.tolist(), cluster.tolist(), strict=True))) == len(np.unique(label))
+
+
+def test_cells_are_parted_into_the_clusters_they_hold_and_no_further() -> None:
+    generator = np.random.default_rng(4)
+    corner = np.array([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0], [9.0, 30.0, 0.0], [0.0, 0.0, 12.0]])
+    cluster = np.repeat(np.arange(4), 80)
+    sample = corner[cluster] + generator.normal(size=(320, 3))
+    cell, centre = start_cells.part_clusters(sample, np.zeros(320, np.int64), sample.mean(0, keepdims=True))
+    assert len(set(zip(cell.tolist(), cluster.tolist(), strict=True))) == len(centre) == 4
+    for number in range(4):
+        np.testing.assert_allclose(centre[number], sample[cell == number].mean(0))
+
+
+@pytest.mark.parametrize(
+    "kind", ["normal", "even", "two that overlap", "few rows of many features", "a few far off", "all the same"]
+)
+def test_a_cell_without_two_clusters_stays_whole(kind: str) -> None:
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        sample = {
+            "normal": generator.normal(size=(2000, 3)),
+            "even": generator.random((2000, 3)),
+            "two that overlap": generator.normal(size=(2000, 3)) + 4.0 * (np.arange(2000) % 2)[:, None] * [1, 0, 0],
+            "few rows of many features": generator.normal(size=(60, 40)),
+            "a few far off": generator.normal(size=(2000, 3)) + 50.0 * (np.arange(2000) < 10)[:, None],
+            "all the same": np.full((2000, 3), 0.1),
+        }[kind]
+        cell, centre = start_cells.part_clusters(sample, np.zeros(len(sample), np.int64), sample[:1])
+        assert cell.max() == 0, f"seed {seed}: {np.bincount(cell)}"
+        assert len(centre) == 1
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_more_clusters_than_cells_are_found(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    corner: list[np.ndarray] = []
+    while len(corner) < 60:
+        candidate = generator.uniform(-30.0, 30.0, 3)
+        if all(np.linalg.norm(candidate - other) > 8.0 for other in corner):
+            corner.append(candidate)
+    cluster = generator.permutation(np.repeat(np.arange(60), 80))
+    values = np.array(corner)[cluster] + generator.normal(size=(len(cluster), 3))
+    found = NonExhaustiveClassifier(sweeps=40, chains=2, random_state=seed).fit(values)
+    assert adjusted_rand_score(cluster, found.labels_) > 0.95

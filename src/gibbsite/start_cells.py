@@ -1,5 +1,6 @@
-"""The components a chain begins with: k-means++ cells of the pixels, more of them where labels lie."""
+"""The components a chain begins with: k-means++ cells of the pixels, more of them where clusters or labels lie."""
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,15 @@ SAMPLE_BLOCKS = 64
 """Runs of neighbours the sample is made of."""
 LEAST_CELLS = 8
 """However few pixels there are for so many features: clusters that begin as one cell are hardly ever parted later."""
+MOST_CELLS = 256
+"""However many clusters there seem to be."""
+APART = 6.0
+"""Standard deviations, along the line between them, by which two means of a cell are apart where it holds two clusters:
+those of a normal cluster are 2.7 apart, of an evenly filled one 3.5."""
+PIXELS_PER_FEATURE = 5
+"""That a cluster has at least: two means of few pixels in many dimensions are always far apart."""
+MOST_ROUNDS = 20
+"""Of k-means."""
 
 
 def sample_pixels(rules: Rules, read_pixels: ReadPixels, generator: np.random.Generator) -> NDArray[np.int16]:
@@ -35,18 +45,70 @@ def sample_pixels(rules: Rules, read_pixels: ReadPixels, generator: np.random.Ge
 def find_cells(sample: Floats, n_cells: tuple[int, int], pins: Floats, generator: np.random.Generator) -> Components:
     """k-means cells as components, each a class of its own, all with the pooled covariance within cells.
 
-    Where labelled pixels lie they are divided further (`n_cells`: of all, and at most so many more). Each component is
-    one more to find a class for, and without labels chains from many cells end in too many classes. Labels name the
-    components about them, and there small components follow the border of a class better.
+    There are as many as `n_cells` says, of all pixels and at most so many more where labels are; and more where
+    a cell holds several clusters. Each component is one more to find a class for, and without labels chains from many
+    cells end in too many classes. Labels name the components about them, and there small components follow the border
+    of a class better.
     """
     # Fewer pixels than features say nothing of a shape: 32 cells of 60 pixels with 90 features ended in 30 classes.
     most = max(LEAST_CELLS, len(sample) // sample.shape[1])
     coarse = _k_means(sample, min(n_cells[0], most), generator)
-    cell = coarse.labels_.astype(np.int64)
+    cell, centre = part_clusters(sample, coarse.labels_.astype(np.int64), coarse.cluster_centers_)
     if n_cells[1] > 0 and len(pins) > 0:
-        n_pins = np.bincount(coarse.predict(pins), minlength=len(coarse.cluster_centers_))
+        n_pins = np.bincount(_nearest(pins, centre), minlength=len(centre))
         cell = divide(sample, cell, n_pins / max(1.0, len(pins) / n_cells[1]), generator)
     return _components(sample, cell)
+
+
+def part_clusters(sample: Floats, cell: Integers, centre: Floats) -> tuple[Integers, Floats]:
+    """(n_sample,) cell of each pixel, and (n_cells, d) centres, after cells of several clusters were divided.
+
+    Sweeps hardly ever part clusters that begin as one cell.
+    """
+    cell, centres, doubted = cell.copy(), list(centre), deque(range(len(centre)))
+    while doubted and len(centres) < MOST_CELLS:
+        chosen = doubted.popleft()
+        low, high = halves = _halves(sample, np.flatnonzero(cell == chosen))
+        # Two means of three clusters or four are not so far apart, but those of a half of them are.
+        if _are_apart(sample, low, high) or any(_are_apart(sample, *_halves(sample, half)) for half in halves):
+            cell[high] = len(centres)
+            doubted += [chosen, len(centres)]
+            centres[chosen] = sample[low].mean(0)
+            centres.append(sample[high].mean(0))
+    return cell, np.array(centres)
+
+
+def _halves(sample: Floats, members: Integers) -> tuple[Integers, Integers]:
+    """The members that are nearest to either of their two means, which begin along the longest axis."""
+    rows, high = sample[members], np.zeros(len(members), np.bool_)
+    if len(members) >= 2 * PIXELS_PER_FEATURE * sample.shape[1]:
+        away = rows - rows.mean(0)
+        high = away @ np.linalg.eigh(away.T @ away)[1][:, -1] > 0.0
+    for _ in range(MOST_ROUNDS):
+        if high.all() or not high.any():
+            break
+        ends, before = (rows[~high].mean(0), rows[high].mean(0)), high
+        high = (rows - 0.5 * (ends[0] + ends[1])) @ (ends[1] - ends[0]) > 0.0
+        if np.array_equal(before, high):
+            break
+    return members[~high], members[high]
+
+
+def _are_apart(sample: Floats, low: Integers, high: Integers) -> bool:
+    """Whether two groups of pixels are clusters of their own."""
+    if min(len(low), len(high)) < PIXELS_PER_FEATURE * sample.shape[1]:
+        return False
+    means = sample[low].mean(0), sample[high].mean(0)
+    axis = means[1] - means[0]
+    along = np.append((sample[low] - means[0]) @ axis, (sample[high] - means[1]) @ axis)
+    return bool(axis @ axis > APART * along.std())
+
+
+def _nearest(rows: Floats, centre: Floats) -> Integers:
+    """(n_rows,) the centre that is nearest to each row."""
+    from sklearn.metrics import pairwise_distances_argmin
+
+    return np.asarray(pairwise_distances_argmin(rows, centre))
 
 
 def divide(sample: Floats, cell: Integers, n_more: Floats, generator: np.random.Generator) -> Integers:
@@ -66,7 +128,7 @@ def _k_means(sample: Floats, n_cells: int, generator: np.random.Generator) -> "K
     from sklearn.cluster import KMeans
 
     n_cells = min(n_cells, len(np.unique(sample, axis=0)))
-    return KMeans(n_cells, n_init=1, max_iter=20, random_state=int(generator.integers(2**31))).fit(sample)
+    return KMeans(n_cells, n_init=1, max_iter=MOST_ROUNDS, random_state=int(generator.integers(2**31))).fit(sample)
 
 
 def _components(sample: Floats, cell: Integers) -> Components:

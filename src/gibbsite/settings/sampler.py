@@ -14,7 +14,7 @@ class Fit(Section):
     chains: Count = Field(2, description="Independent chains.")
     sweeps: Count = Field(300, description="Sweeps per chain.")
     burn_in: Fraction = Field(0.5, description="Share of the sweeps before the structure may be taken.")
-    start_components: Count = Field(32, description="Components of the k-means++ start.")
+    start_components: Count = Field(32, description="Components of the k-means++ start, more where they hold clusters.")
     label_components: Annotated[int, Field(ge=0)] = Field(
         256, description="At most so many components more at the start where labelled pixels lie, one for each."
     )
