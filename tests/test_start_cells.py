@@ -52,7 +52,16 @@ def test_cells_are_parted_into_the_clusters_they_hold_and_no_further() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["normal", "even", "two that overlap", "few rows of many features", "a few far off", "all the same"]
+    "kind",
+    [
+        "normal",
+        "even",
+        "two that overlap",
+        "whole numbers",
+        "few rows of many features",
+        "a few far off",
+        "all the same",
+    ],
 )
 def test_a_cell_without_two_clusters_stays_whole(kind: str) -> None:
     for seed in range(20):
@@ -61,6 +70,7 @@ def test_a_cell_without_two_clusters_stays_whole(kind: str) -> None:
             "normal": generator.normal(size=(2000, 3)),
             "even": generator.random((2000, 3)),
             "two that overlap": generator.normal(size=(2000, 3)) + 4.0 * (np.arange(2000) % 2)[:, None] * [1, 0, 0],
+            "whole numbers": np.round(3.0 * generator.normal(size=(2000, 3)) * [1.0, 1.0, 0.2]),
             "few rows of many features": generator.normal(size=(60, 40)),
             "a few far off": generator.normal(size=(2000, 3)) + 50.0 * (np.arange(2000) < 10)[:, None],
             "all the same": np.full((2000, 3), 0.1),

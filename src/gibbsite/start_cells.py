@@ -23,8 +23,11 @@ LEAST_CELLS = 8
 MOST_CELLS = 256
 """However many clusters there seem to be."""
 APART = 6.0
-"""Standard deviations, along the line between them, by which two means of a cell are apart where it holds two clusters:
-those of a normal cluster are 2.7 apart, of an evenly filled one 3.5."""
+"""Standard deviations, along their longest axis, by which two means of a cell are apart where it holds two clusters:
+those of a normal cluster are 2.7 apart at most, of an evenly filled one 3.5. (Along the line between them alone,
+neighbouring whole numbers would be clusters.)"""
+DEPTH = 3
+"""Halvings of a cell in which clusters are looked for."""
 PIXELS_PER_FEATURE = 5
 """That a cluster has at least: two means of few pixels in many dimensions are always far apart."""
 MOST_ROUNDS = 20
@@ -68,9 +71,8 @@ def part_clusters(sample: Floats, cell: Integers, centre: Floats) -> tuple[Integ
     cell, centres, doubted = cell.copy(), list(centre), deque(range(len(centre)))
     while doubted and len(centres) < MOST_CELLS:
         chosen = doubted.popleft()
-        low, high = halves = _halves(sample, np.flatnonzero(cell == chosen))
-        # Two means of three clusters or four are not so far apart, but those of a half of them are.
-        if _are_apart(sample, low, high) or any(_are_apart(sample, *_halves(sample, half)) for half in halves):
+        low, high = _halves(sample, np.flatnonzero(cell == chosen))
+        if _hold_clusters(sample, low, high):
             cell[high] = len(centres)
             doubted += [chosen, len(centres)]
             centres[chosen] = sample[low].mean(0)
@@ -94,14 +96,19 @@ def _halves(sample: Floats, members: Integers) -> tuple[Integers, Integers]:
     return members[~high], members[high]
 
 
-def _are_apart(sample: Floats, low: Integers, high: Integers) -> bool:
-    """Whether two groups of pixels are clusters of their own."""
+def _hold_clusters(sample: Floats, low: Integers, high: Integers, depth: int = 1) -> bool:
+    """Whether two groups of pixels are clusters of their own, or one of them holds such.
+
+    The two means of many clusters are not so far apart, but those of a few of them are.
+    """
     if min(len(low), len(high)) < PIXELS_PER_FEATURE * sample.shape[1]:
         return False
     means = sample[low].mean(0), sample[high].mean(0)
-    axis = means[1] - means[0]
-    along = np.append((sample[low] - means[0]) @ axis, (sample[high] - means[1]) @ axis)
-    return bool(axis @ axis > APART * along.std())
+    away = np.concatenate([sample[low] - means[0], sample[high] - means[1]])
+    longest = np.linalg.eigvalsh(away.T @ away / len(away))[-1]
+    if np.sum(np.square(means[1] - means[0])) > APART**2 * longest:
+        return True
+    return depth < DEPTH and any(_hold_clusters(sample, *_halves(sample, half), depth + 1) for half in (low, high))
 
 
 def _nearest(rows: Floats, centre: Floats) -> Integers:
