@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+import rasterio.shutil
 import xarray as xr
 import zarr
 from rasterio.crs import CRS
@@ -421,6 +422,26 @@ def test_a_truncated_image_is_refused(tmp_path: Path) -> None:
 def test_bands_of_one_wavelength_are_refused(tmp_path: Path) -> None:
     header = write_envi(tmp_path, "twice", np.full((3, 4, 2), 0.2), wavelength="{900, 900}")
     refused(header, "two bands have the same wavelength")
+
+
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+@pytest.mark.parametrize("way", ["envi", "geotiff"])
+def test_bad_bands_without_a_wavelength_of_their_own_are_left_out_and_told(tmp_path: Path, way: str) -> None:
+    # As PRISMA and Hyperion have them: 0 where no light was measured, and two detectors that overlap.
+    values = np.arange(1.0, 7.0) / 10 + np.zeros((3, 4, 6))
+    header = write_envi(tmp_path, "gaps", values, wavelength="{0, 500, 700, 700, 600, 0}", bbl="{0, 1, 1, 0, 1, 0}")
+    path = header
+    if way == "geotiff":
+        path = tmp_path / "gaps.tif"
+        rasterio.shutil.copy(header.with_suffix(".img"), path, driver="GTiff")
+        with rasterio.open(path, "r+") as target:
+            target.update_tags(bbl="0, 1, 1, 0, 1, 0")
+    told = inspection.describe(inspection.inspect(path, Ingest()))
+    assert "ingest leaves out bands 0, 3, 5: bad, and without a wavelength of its own" in told
+    cube = ingest_cube(path)
+    np.testing.assert_allclose(cube["wavelength"], [0.5, 0.6, 0.7])
+    np.testing.assert_allclose(cube["reflectance"][0, 0], [0.2, 0.5, 0.3], rtol=1e-6)
+    assert cube["good_band"].values.all()
 
 
 def test_the_cube_keeps_the_wavelengths_of_every_detector_column(tmp_path: Path) -> None:

@@ -17,8 +17,13 @@ _PLAUSIBLE = (0.1, 100.0)
 """µm: no imaging spectrometer goes beyond."""
 
 
-def micrometres(values: NDArray[np.float64], unit: str, source: Path) -> NDArray[np.float64]:
-    """The wavelengths in µm; an unknown unit (empty or `unknown`) is told by the numbers themselves."""
+def micrometres(
+    values: NDArray[np.float64], unit: str, source: Path, listed_good: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """The wavelengths in µm; an unknown unit (empty or `unknown`) is told by the numbers themselves.
+
+    A band that is listed as bad may have none: NaN.
+    """
     unit = unit.strip().lower()
     if unit in _TO_MICROMETRES:
         factor = _TO_MICROMETRES[unit]
@@ -27,12 +32,22 @@ def micrometres(values: NDArray[np.float64], unit: str, source: Path) -> NDArray
     else:
         raise InputError(f"{source}: found wavelength units {unit}, expected Nanometers or Micrometers")
     found = values * factor
-    if not (np.isfinite(found).all() and _PLAUSIBLE[0] <= found.min() and found.max() <= _PLAUSIBLE[1]):
+    is_plausible = np.isfinite(found) & (found >= _PLAUSIBLE[0]) & (found <= _PLAUSIBLE[1])
+    if not (is_plausible if listed_good is None else is_plausible | ~listed_good).all():
         raise InputError(
             f"{source}: wavelengths from {found.min():g} to {found.max():g} µm, expected {_PLAUSIBLE[0]:g} to "
             f"{_PLAUSIBLE[1]:g}; mend the list or its unit"
         )
-    return found
+    return np.where(is_plausible, found, np.nan)
+
+
+def with_place(wavelength: NDArray[np.float64], listed_good: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Numbers of the bands that have a place in a spectrum, by wavelength: all but bands listed as bad that have none,
+    or that of another band."""
+    value, inverse, count = np.unique(wavelength, return_inverse=True, return_counts=True)
+    is_alone = np.isfinite(value[inverse]) & (count[inverse] == 1)
+    placed = np.flatnonzero(listed_good | is_alone)
+    return placed[np.argsort(wavelength[placed], kind="stable")]
 
 
 def read_list(path: Path, n_bands: int) -> NDArray[np.float64]:

@@ -78,7 +78,8 @@ def wavelengths(header: Header, count: int | None = None) -> NDArray[np.float64]
     values = _numbers(header, "wavelength", count or header.layout.bands)
     if values is None:
         return None
-    return bands.micrometres(values, header.fields.get("wavelength units", ""), header.path)
+    listed = listed_good(header) if len(values) == header.layout.bands else None
+    return bands.micrometres(values, header.fields.get("wavelength units", ""), header.path, listed)
 
 
 def listed_good(header: Header) -> NDArray[np.bool_]:

@@ -76,8 +76,9 @@ def read_tiff(path: Path) -> Tiff:
         names = tuple(name or "" for name in source.descriptions)
         shape, dtype = (source.height, source.width, source.count), str(source.dtypes[0])
         is_scaled = any(scale != 1.0 for scale in source.scales)
-    wavelength, origin = _wavelengths(path, tags, every, names)
     listed = _listed(path, tags, "bbl", shape[2])
+    good = np.ones(shape[2], dtype=bool) if listed is None else listed != 0
+    wavelength, origin = _wavelengths(path, tags, (every, good), names)
     scale = _listed(path, tags, "reflectance scale factor", 1)
     if scale is not None and scale[0] <= 0:
         raise InputError(f"{path}: found reflectance scale factor {scale[0]}, expected a number above 0")
@@ -86,7 +87,7 @@ def read_tiff(path: Path) -> Tiff:
         dtype=dtype,
         wavelength=wavelength,
         source=origin,
-        listed_good=np.ones(shape[2], dtype=bool) if listed is None else listed != 0,
+        listed_good=good,
         # A file that tells both says the same thing twice.
         scale=1.0 if scale is None or is_scaled else float(scale[0]),
         band_names=names if all(names) else (),
@@ -94,16 +95,20 @@ def read_tiff(path: Path) -> Tiff:
 
 
 def _wavelengths(
-    path: Path, tags: dict[str, str], every: list[dict[str, Any]], names: tuple[str, ...]
+    path: Path, tags: dict[str, str], of_bands: tuple[list[dict[str, Any]], NDArray[np.bool_]], names: tuple[str, ...]
 ) -> tuple[NDArray[np.float64] | None, str]:
-    """µm (band) and where they are from: the most exact of what bands, file and descriptions tell."""
+    """µm (band) and where they are from: the most exact of what bands, file and descriptions tell.
+
+    `of_bands` are their tags, and whether they are listed as good.
+    """
+    every, good = of_bands
     unit = tags.get("wavelength units", "")
     if all("wavelength" in band for band in every):
         values = _numbers(path, [band["wavelength"] for band in every])
-        return bands.micrometres(values, every[0].get("wavelength_units", unit), path), "band tags"
+        return bands.micrometres(values, every[0].get("wavelength_units", unit), path, good), "band tags"
     listed = _listed(path, tags, "wavelength", len(every))
     if listed is not None:
-        return bands.micrometres(listed, unit, path), "file tags"
+        return bands.micrometres(listed, unit, path, good), "file tags"
     measures = [_MEASURE.search(name) for name in names]
     if all(measures):
         pairs = [(float(found[1]), found[2]) for found in measures if found is not None]

@@ -10,7 +10,7 @@ import zarr
 from numpy.typing import NDArray
 
 import gibbsite
-from gibbsite import image, store
+from gibbsite import bands, image, store
 from gibbsite.errors import InputError
 from gibbsite.product import Product
 from gibbsite.settings import Ingest
@@ -51,7 +51,7 @@ def write_cube(product: Product, out: Path, settings: Ingest) -> Summary:
     """A summary of the cube that is then at `out`; an InputError, and no store, when no pixel is usable."""
     good = find_good_bands(product, settings)
     assert product.wavelength is not None
-    order = np.argsort(product.wavelength, kind="stable")
+    order = bands.with_place(product.wavelength, product.listed_good)
     wavelength = product.wavelength[order]
     if not (np.isfinite(wavelength).all() and (np.diff(wavelength) > 0).all()):
         raise InputError(f"{product.files[0]}: two bands have the same wavelength, or one has none; mend the header")
@@ -73,7 +73,7 @@ def write_cube(product: Product, out: Path, settings: Ingest) -> Summary:
             store.add_array(
                 group, "column_wavelength", ("detector_column", "band"), by_column, attributes={"units": "µm"}
             )
-        _create_planes(group, product)
+        _create_planes(group, product, len(order))
         for lines in _blocks(product):
             counts = _write_block(group, product, lines, (order, good[order]), settings)
             n_valid, n_zero = n_valid + counts[0], n_zero + counts[1]
@@ -82,8 +82,8 @@ def write_cube(product: Product, out: Path, settings: Ingest) -> Summary:
                 f"{product.files[0]}: no pixel has {1 - settings.max_bad_bands:.0%} of its good bands, "
                 "so there is nothing to map; check the product, ingest.valid_range and ingest.max_bad_bands"
             )
-    n_lines, n_samples, n_bands = product.shape
-    return Summary(n_lines, n_samples, n_bands, int(good.sum()), n_valid, n_zero)
+    n_lines, n_samples, _ = product.shape
+    return Summary(n_lines, n_samples, len(order), int(good.sum()), n_valid, n_zero)
 
 
 def find_good_bands(product: Product, settings: Ingest) -> NDArray[np.bool_]:
@@ -183,9 +183,9 @@ def _rows_per_chunk(product: Product) -> int:
     return min(n_lines, max(1, CHUNK_BYTES // (4 * n_samples * n_bands)))
 
 
-def _create_planes(group: zarr.Group, product: Product) -> None:
+def _create_planes(group: zarr.Group, product: Product, n_bands: int) -> None:
     """The empty arrays of the cube that have lines and samples."""
-    n_lines, n_samples, n_bands = product.shape
+    n_lines, n_samples, _ = product.shape
     rows = _rows_per_chunk(product)
     store.add_array(
         group,

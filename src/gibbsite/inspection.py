@@ -8,7 +8,7 @@ import numpy as np
 import pyproj
 from numpy.typing import NDArray
 
-from gibbsite import crism, ingest, mars, survey
+from gibbsite import bands, crism, ingest, mars, survey
 from gibbsite.ddr import LATITUDE, LONGITUDE
 from gibbsite.errors import InputError
 from gibbsite.product import Product, open_product
@@ -115,13 +115,16 @@ def _numbered(what: str, numbers: NDArray[np.integer]) -> str:
 
 
 def _wavelengths(product: Product, good: NDArray[np.bool_] | None) -> str:
-    bands = product.wavelength
-    if bands is None:
+    found = product.wavelength
+    if found is None:
         names = " | ".join(product.band_names[:4]) + (" | …" if len(product.band_names) > 4 else "")
         return f"none; bands: {names}" if names else "none"
-    order = "rising" if (np.diff(bands) > 0).all() else "falling" if (np.diff(bands) < 0).all() else "in no order"
-    text = f"{bands.min():.4f} to {bands.max():.4f} µm, {order} in the file, from: {product.wavelength_source}"
-    return text if good is None else f"{text}; {np.count_nonzero(good)} of {bands.size} bands good"
+    steps = np.diff(found[np.isfinite(found)])
+    order = "rising" if (steps > 0).all() else "falling" if (steps < 0).all() else "in no order"
+    text = (
+        f"{np.nanmin(found):.4f} to {np.nanmax(found):.4f} µm, {order} in the file, from: {product.wavelength_source}"
+    )
+    return text if good is None else f"{text}; {np.count_nonzero(good)} of {found.size} bands good"
 
 
 def _place(product: Product) -> str:
@@ -191,12 +194,22 @@ def _oddities(product: Product, found: Survey, good: NDArray[np.bool_] | None) -
     told += ["two bands have the same wavelength"] if _has_twins(product) else []
     listed = np.flatnonzero(~product.listed_good)
     told += [f"listed as bad: {_numbered('band', listed)}"] if listed.size and good is not None else []
+    if product.wavelength is not None:
+        left = np.setdiff1d(listed, bands.with_place(product.wavelength, product.listed_good))
+        told += (
+            [f"ingest leaves out {_numbered('band', left)}: bad, and without a wavelength of its own"]
+            if left.size
+            else []
+        )
     return told
 
 
 def _has_twins(product: Product) -> bool:
-    """Whether two bands have the same wavelength."""
-    return product.wavelength is not None and np.unique(product.wavelength).size < product.wavelength.size
+    """Whether two bands that are not both listed as bad have the same wavelength."""
+    if product.wavelength is None:
+        return False
+    placed = bands.with_place(product.wavelength, product.listed_good)
+    return bool((np.diff(product.wavelength[placed]) == 0.0).any())
 
 
 def _next_step(found: Inspection) -> str:

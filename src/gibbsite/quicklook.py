@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gibbsite import crism, store, survey
+from gibbsite.bands import with_place
 from gibbsite.errors import InputError
 from gibbsite.inspection import Inspection
 from gibbsite.product import Product
@@ -50,7 +51,7 @@ def write(path: Path, found: Inspection) -> None:
 def _draw_scene(product: Product, good: NDArray[np.bool_] | None) -> Figure:
     """A composite of three bands beside the spread of the spectra."""
     assert product.wavelength is not None
-    usable = np.ones(product.shape[2], dtype=bool) if good is None else good
+    usable = np.isfinite(product.wavelength) if good is None else good
     bands = _composite(product.wavelength, usable)
     picture = np.stack([_stretched(plane) for plane in np.moveaxis(_planes(product, bands), 2, 0)], axis=2)
     figure = Figure(figsize=(12.0, 5.0), dpi=110, layout="constrained")
@@ -58,7 +59,7 @@ def _draw_scene(product: Product, good: NDArray[np.bool_] | None) -> Figure:
     left.imshow(np.nan_to_num(picture, nan=1.0), interpolation="nearest", extent=_extent(product))
     left.set_title(f"{product.name}\n" + " / ".join(f"{product.wavelength[band]:.3f}" for band in bands) + " µm")
     spectra = np.where(usable, survey.sample_spectra(product), np.nan)
-    order = np.argsort(product.wavelength)
+    order = with_place(product.wavelength, product.listed_good)
     at, spectra = _open_gaps(product.wavelength[order], spectra[np.isfinite(spectra).any(axis=1)][:, order])
     if spectra.size:
         low, middle, high = _quantiles(spectra, (5, 50, 95))
