@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rasterio.crs import CRS
+from rasterio.transform import Affine
 
 from archive_files import map_fields, write_envi, write_in, write_mtr3
-from gibbsite import envi, image, inspection
+from gibbsite import envi, image, inspection, raster
 from gibbsite.errors import InputError
 from gibbsite.product import open_product
 from gibbsite.settings import Ingest
@@ -138,10 +139,23 @@ def test_a_map_without_a_real_coordinate_system_is_refused(tmp_path: Path, wkt: 
         envi.map_grid(header)
 
 
-def test_a_rotated_map_is_refused_and_an_arbitrary_one_has_no_grid(tmp_path: Path) -> None:
-    rotated = map_fields()["map_info"].replace("units=Meters", "units=Meters, rotation=12.5")
-    with pytest.raises(InputError, match=r"rotation of 12\.5"):
-        envi.map_grid(envi.read_header(write_mtr3(tmp_path, map_info=rotated)))
+@pytest.mark.parametrize("degrees", [12.5, -30.0, 90.0])
+def test_a_rotated_map_is_turned_about_its_tie_point(tmp_path: Path, degrees: float) -> None:
+    info = f"{{UTM, 3, 2, 594012.0, 4084640.0, 2.5, 2.5, 11, North, WGS-84, units=Meters, rotation={degrees}}}"
+    header = write_envi(tmp_path, "ortho", LOPSIDED, map_info=info)
+    placed = envi.map_grid(envi.read_header(header))
+    assert placed is not None
+    transform = Affine(*placed[1])
+    assert transform @ (2, 1) == pytest.approx((594012.0, 4084640.0))
+    assert np.degrees(np.arctan2(transform.d, transform.a)) == pytest.approx(degrees)
+    assert transform.determinant == pytest.approx(-6.25)
+    # GDAL turns the same way, but moves the tie point to the first pixel as if nothing were turned.
+    with raster.open_raster(header.with_suffix(".img")) as opened:
+        assert tuple(opened.transform)[:2] == pytest.approx(tuple(transform)[:2])
+        assert (opened.transform.d, opened.transform.e) == pytest.approx((transform.d, transform.e))
+
+
+def test_an_arbitrary_map_has_no_grid(tmp_path: Path) -> None:
     plain = "{Arbitrary, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0}"
     assert envi.map_grid(envi.read_header(write_mtr3(tmp_path, map_info=plain))) is None
 

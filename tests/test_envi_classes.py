@@ -52,7 +52,13 @@ def test_names_with_marks_of_a_list_do_not_break_the_header(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "grid", [map_grid(53, 31), Grid(53, 31, MARS_SPHERE, (0.01, 0.0, 10.0, 0.0, -0.01, 60.0))], ids=["map", "degrees"]
+    "grid",
+    [
+        map_grid(53, 31),
+        Grid(53, 31, MARS_SPHERE, (0.01, 0.0, 10.0, 0.0, -0.01, 60.0)),
+        Grid(53, 31, MARS_MAP, (18.0, 1.0, 500.0, 1.0, -18.0, 9000.0)),
+    ],
+    ids=["map", "degrees", "turned"],
 )
 def test_a_map_lies_where_the_scene_lies(tmp_path: Path, grid: Grid) -> None:
     path, code = tmp_path / "s.img", codes(5, 53, 31)
@@ -73,7 +79,7 @@ def test_a_map_lies_where_the_scene_lies(tmp_path: Path, grid: Grid) -> None:
 
 
 @pytest.mark.parametrize(
-    "grid", [sensor_grid(9, 7), Grid(9, 7), Grid(9, 7, MARS_MAP, (18.0, 1.0, 0.0, 1.0, -18.0, 0.0))]
+    "grid", [sensor_grid(9, 7), Grid(9, 7), Grid(9, 7, MARS_MAP, (18.0, 1.0, 0.0, 0.0, -18.0, 0.0))]
 )
 def test_what_a_header_cannot_place_is_not_placed_wrongly(tmp_path: Path, grid: Grid) -> None:
     envi_classes.write(tmp_path / "s.img", codes(2, 9, 7), grid, classes_of(2))

@@ -3,6 +3,7 @@
 GDAL's ENVI driver is not used: it reads a truncated file as zeros and never applies the list of bad bands.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,11 +169,11 @@ def _named_system(info: list[str]) -> CRS:
 
 
 def _transform(header: Header, info: list[str]) -> Transform:
-    """Pixel corners to map coordinates, from the tie point and pixel size of `map info`."""
+    """Pixel corners to map coordinates, from the tie point, pixel size and counter-clockwise rotation of `map info`."""
     rotation = [part.partition("=")[2] for part in info[7:] if part.lower().startswith("rotation")]
     try:
         column, row, x, y, dx, dy = (float(part) for part in info[1:7])
-        rotated = any(float(value) != 0 for value in rotation)
+        turn = math.radians(float(rotation[0]) if rotation else 0.0)
     except ValueError:
         raise InputError(
             f"{header.path}: map info {info[1:7]} is not six numbers, or its rotation {rotation} is none; fetch the "
@@ -180,10 +181,9 @@ def _transform(header: Header, info: list[str]) -> Transform:
         ) from None
     if dx == 0 or dy == 0:
         raise InputError(f"{header.path}: map info has pixels of {dx:g} × {dy:g}; expected a size: mend the header")
-    if rotated:
-        raise InputError(f"{header.path}: map info has a rotation of {rotation[0]}; warp the image north-up first")
+    a, b, d, e = dx * math.cos(turn), dy * math.sin(turn), dx * math.sin(turn), -dy * math.cos(turn)
     # ENVI counts from 1 at the corner of the first pixel.
-    return dx, 0.0, x - (column - 1) * dx, 0.0, -dy, y + (row - 1) * dy
+    return a, b, x - (column - 1) * a - (row - 1) * b, d, e, y - (column - 1) * d - (row - 1) * e
 
 
 def _layout(path: Path, fields: dict[str, str]) -> Layout:

@@ -1,5 +1,6 @@
 """ENVI classification: the class map as raw codes with names and colours in the header."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -64,11 +65,15 @@ def _plain(name: str) -> str:
 
 
 def _place(grid: Grid) -> dict[str, str]:
-    """Map info and coordinate system; none in sensor space, or on a map that is turned or sheared."""
-    if grid.transform is None or grid.crs is None or grid.transform[1] or grid.transform[3]:
+    """Map info and coordinate system; none in sensor space, or on a map that is sheared, or turned and mirrored."""
+    if grid.transform is None or grid.crs is None:
         return {}
-    crs = CRS.from_wkt(grid.crs)
-    a, _, x, _, e, y = grid.transform
+    crs, (a, b, x, d, e, y) = CRS.from_wkt(grid.crs), grid.transform
+    size, turn = (a, -e), ""
+    if b or d:
+        size, turn = (math.hypot(a, d), math.hypot(b, e)), f", rotation={math.degrees(math.atan2(d, a))!r}"
+        if a * e - b * d > 0.0 or abs(a * b + d * e) > 1e-9 * size[0] * size[1]:
+            return {}
     kind, unit = (_plain(crs.name), "Meters") if crs.is_projected else ("Geographic Lat/Lon", "Degrees")
-    info = f"{{{kind}, 1, 1, {x!r}, {y!r}, {a!r}, {-e!r}, units={unit}}}"
+    info = f"{{{kind}, 1, 1, {x!r}, {y!r}, {size[0]!r}, {size[1]!r}, units={unit}{turn}}}"
     return {"map info": info, "coordinate system string": "{" + crs.to_wkt("WKT1_ESRI") + "}"}

@@ -133,12 +133,15 @@ def _place(product: Product) -> str:
         return _backplanes(product)
     if grid.crs is None or grid.transform is None:
         return f"{len(grid.ground_points)} ground points" if grid.ground_points else "no coordinates in the file"
-    crs, (a, _, c, _, e, f) = pyproj.CRS.from_wkt(grid.crs), grid.transform
+    crs, (a, b, c, d, e, f) = pyproj.CRS.from_wkt(grid.crs), grid.transform
     assert crs.ellipsoid is not None
-    text = f"{crs.name}, radius {crs.ellipsoid.semi_major_metre / 1e3:.3f} km, pixels {abs(a):g} × {abs(e):g}"
+    width, height = np.hypot(a, d), np.hypot(b, e)
+    text = f"{crs.name}, radius {crs.ellipsoid.semi_major_metre / 1e3:.3f} km, pixels {width:g} × {height:g}"
     text += {"metre": " m", "degree": "°"}.get(crs.axis_info[0].unit_name, "")
+    text += f", turned by {np.degrees(np.arctan2(d, a)):g}°" if b or d else ""
     try:
-        x, y = np.array([c, c + a * grid.width]), np.array([f, f + e * grid.height])
+        column, row = np.array([0, 1, 0, 1]) * grid.width, np.array([0, 0, 1, 1]) * grid.height
+        x, y = a * column + b * row + c, d * column + e * row + f
         longitude, latitude = mars.to_planetocentric(x, y, mars.coordinate_system(crs, "the map"))
     except InputError:
         return f"{text}, from ({c:g}, {f:g})"
