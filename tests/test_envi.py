@@ -148,6 +148,7 @@ def test_a_rotated_map_is_turned_about_its_tie_point(tmp_path: Path, degrees: fl
     transform = Affine(*placed[1])
     assert transform @ (2, 1) == pytest.approx((594012.0, 4084640.0))
     assert np.degrees(np.arctan2(transform.d, transform.a)) == pytest.approx(degrees)
+    assert degrees != 90.0 or transform.a == transform.e == 0.0
     assert transform.determinant == pytest.approx(-6.25)
     # GDAL turns the same way, but moves the tie point to the first pixel as if nothing were turned.
     with raster.open_raster(header.with_suffix(".img")) as opened:
@@ -162,7 +163,15 @@ def test_an_arbitrary_map_has_no_grid(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
-    [("units=Meters", "rotation", "its rotation .* is none"), ("1.8e1, 1.8e1", "1.8e1, 0.0", "pixels of 18 × 0")],
+    [
+        ("units=Meters", "rotation", "its rotation .* is not one"),
+        ("units=Meters", "rotation=inf", "its rotation .* is not one"),
+        ("units=Meters", "rotation=nan", "its rotation .* is not one"),
+        ("units=Meters", "rotation=0, rotation=30", "its rotation .* is not one"),
+        ("units=Meters", "rotation=180", "rotation of 180, which some programs write"),
+        ("units=Meters", "rotation=-180.0", "rotation of -180, which"),
+        ("1.8e1, 1.8e1", "1.8e1, 0.0", "pixels of 18 × 0"),
+    ],
 )
 def test_a_map_without_pixel_size_or_with_half_a_rotation_is_refused(
     tmp_path: Path, old: str, new: str, message: str

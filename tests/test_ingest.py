@@ -437,7 +437,7 @@ def test_bad_bands_without_a_wavelength_of_their_own_are_left_out_and_told(tmp_p
         with rasterio.open(path, "r+") as target:
             target.update_tags(bbl="0, 1, 1, 0, 1, 0")
     told = inspection.describe(inspection.inspect(path, Ingest()))
-    assert "ingest leaves out bands 0, 3, 5: bad, and without a wavelength of its own" in told
+    assert "ingest leaves out bands 0, 3, 5: bad, and without a wavelength of their own" in told
     cube = ingest_cube(path)
     np.testing.assert_allclose(cube["wavelength"], [0.5, 0.6, 0.7])
     np.testing.assert_allclose(cube["reflectance"][0, 0], [0.2, 0.5, 0.3], rtol=1e-6)

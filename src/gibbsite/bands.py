@@ -24,19 +24,20 @@ def micrometres(
 
     A band that is listed as bad may have none: NaN.
     """
-    unit = unit.strip().lower()
+    unit, good = unit.strip().lower(), np.ones(len(values), np.bool_) if listed_good is None else listed_good
     if unit in _TO_MICROMETRES:
         factor = _TO_MICROMETRES[unit]
     elif unit in ("", "unknown"):
-        factor = 1e-3 if values.max() > _PLAUSIBLE[1] else 1.0
+        factor = 1e-3 if values[good & np.isfinite(values)].max(initial=0.0) > _PLAUSIBLE[1] else 1.0
     else:
         raise InputError(f"{source}: found wavelength units {unit}, expected Nanometers or Micrometers")
     found = values * factor
     is_plausible = np.isfinite(found) & (found >= _PLAUSIBLE[0]) & (found <= _PLAUSIBLE[1])
-    if not (is_plausible if listed_good is None else is_plausible | ~listed_good).all():
+    if not (is_plausible | ~good).all():
+        band = int(np.argmin(is_plausible | ~good))
         raise InputError(
-            f"{source}: wavelengths from {found.min():g} to {found.max():g} µm, expected {_PLAUSIBLE[0]:g} to "
-            f"{_PLAUSIBLE[1]:g}; mend the list or its unit"
+            f"{source}: band {band} has a wavelength of {found[band]:g} µm, expected {_PLAUSIBLE[0]:g} to "
+            f"{_PLAUSIBLE[1]:g}; mend the list or its unit, or list the band as bad (bbl)"
         )
     return np.where(is_plausible, found, np.nan)
 
@@ -50,7 +51,7 @@ def with_place(wavelength: NDArray[np.float64], listed_good: NDArray[np.bool_]) 
     return placed[np.argsort(wavelength[placed], kind="stable")]
 
 
-def read_list(path: Path, n_bands: int) -> NDArray[np.float64]:
+def read_list(path: Path, listed_good: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Wavelength (band) in µm from a text file of one number per band, in nm or µm."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -59,6 +60,6 @@ def read_list(path: Path, n_bands: int) -> NDArray[np.float64]:
         raise InputError(f"{path}: cannot read the wavelengths ({error.strerror}); check the path") from None
     except ValueError:
         raise InputError(f"{path}: not a list of numbers; give a text file of one wavelength per band") from None
-    if values.size != n_bands:
-        raise InputError(f"{path}: {values.size} wavelengths for {n_bands} bands; give one for every band")
-    return micrometres(values, "", path)
+    if values.size != listed_good.size:
+        raise InputError(f"{path}: {values.size} wavelengths for {listed_good.size} bands; give one for every band")
+    return micrometres(values, "", path, listed_good)

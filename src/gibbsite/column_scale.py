@@ -15,10 +15,11 @@ STRAYS = 0.01
 """Share of the rows that may stray at each end of a column; more are a class, which a scale has to show."""
 LEAST_ROWS = 20
 """Fewer do not tell what is far."""
-BEND = 16.0
-"""Standard deviations beyond which the logarithm of a stray is taken, so that all strays do not become one value."""
-SHRINK = 4.0
-"""Of the logarithm: strays of 870 standard deviations are at the end of the fixed point, 32."""
+GAP = 4.0
+"""Standard deviations that are left of a wider gap among strays: they stay outside, groups of them apart, each as wide
+as it is; and several have room within the ends of the fixed point, 32."""
+BEYOND = 64.0
+"""Standard deviations, from end to end of the fixed point."""
 ROUNDING = 1e-12
 """A column of 0.1 alone has a standard deviation of 1e-17: what is left of rounding."""
 
@@ -31,16 +32,16 @@ class Scale:
     """(n_columns,)"""
     deviation: Floats
     """(n_columns,) 1 for constant columns."""
-    has_strays: NDArray[np.bool_]
-    """(n_columns,) whether values of the column stray."""
+    places: dict[int, tuple[Floats, Floats]]
+    """Of columns with strays: rising values, and where they lie in standard deviations; those between lie between."""
 
     def apply(self, table: Floats) -> Floats:
         """The table (n_rows, n_columns) in standard deviations, strays drawn in."""
-        out = (table - self.mean) / self.deviation
-        for column in np.flatnonzero(self.has_strays):
-            far = np.abs(out[:, column])
-            bent = np.copysign(BEND + SHRINK * np.log(np.maximum(far, BEND) / BEND), out[:, column])
-            out[:, column] = np.where(far > BEND, bent, out[:, column])
+        # What is too large for a quotient is clipped later.
+        with np.errstate(over="ignore"):
+            out = (table - self.mean) / self.deviation
+        for column, (value, place) in self.places.items():
+            out[:, column] = np.interp(table[:, column], value, place)
         return out
 
 
@@ -48,17 +49,31 @@ def measure(table: Floats) -> Scale:
     """The scale of the columns of a table (n_rows, n_columns); refuses columns too large to have one."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = table.mean(0), table.std(0)
-    largest, has_strays = np.abs(table).max(0), np.zeros(table.shape[1], np.bool_)
+    largest, places = np.abs(table).max(0), {}
     for number, column in enumerate(table.T):
         low, high = common_range(column)
         if low > column.min() or high < column.max():
             near = np.clip(column, low, high)
-            mean[number], deviation[number], largest[number] = near.mean(), near.std(), np.abs(near).max()
-            has_strays[number] = True
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean[number], deviation[number], largest[number] = near.mean(), near.std(), np.abs(near).max()
+                places[number] = _places(column, (low, high), (mean[number], deviation[number]))
     is_small = np.isfinite(deviation)
     if not is_small.all():
         raise ValueError(f"column {int(np.argmin(is_small))} is too large to be scaled; divide it first")
-    return Scale(mean, np.where(deviation <= ROUNDING * largest, 1.0, deviation), has_strays)
+    return Scale(mean, np.where(deviation <= ROUNDING * largest, 1.0, deviation), places)
+
+
+def _places(column: Floats, common: tuple[float, float], scale: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Rising values, the ends of the common range and all strays, and where they lie, wide gaps narrowed."""
+    mean, deviation = scale
+    strays = column[(column < common[0]) | (column > common[1])]
+    # What is still farther out goes on beyond the first and the last, as far as the fixed point reaches.
+    beyond = np.array([column.min() - BEYOND * deviation, column.max() + BEYOND * deviation])
+    value = np.unique(np.concatenate([strays, common, beyond]))
+    step, first = np.diff(value) / deviation, int(np.searchsorted(value, common[0]))
+    is_kept = np.isin(np.arange(len(step)), [0, first, len(step) - 1])
+    place = np.append(0.0, np.cumsum(np.where(is_kept, step, np.minimum(step, GAP))))
+    return value, place - place[first] + (common[0] - mean) / deviation
 
 
 def common_range(column: Floats) -> tuple[float, float]:

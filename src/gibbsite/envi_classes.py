@@ -65,14 +65,15 @@ def _plain(name: str) -> str:
 
 
 def _place(grid: Grid) -> dict[str, str]:
-    """Map info and coordinate system; none in sensor space, or on a map that is sheared, or turned and mirrored."""
+    """Map info and coordinate system; none in sensor space, or on a map that not all programs would place alike."""
     if grid.transform is None or grid.crs is None:
         return {}
     crs, (a, b, x, d, e, y) = CRS.from_wkt(grid.crs), grid.transform
     size, turn = (a, -e), ""
     if b or d:
         size, turn = (math.hypot(a, d), math.hypot(b, e)), f", rotation={math.degrees(math.atan2(d, a))!r}"
-        if a * e - b * d > 0.0 or abs(a * b + d * e) > 1e-9 * size[0] * size[1]:
+        # Of pixels that are not square GDAL turns the sides by another rule.
+        if a * e - b * d > 0.0 or abs(a * b + d * e) > 1e-9 * size[0] * size[1] or not math.isclose(*size):
             return {}
     kind, unit = (_plain(crs.name), "Meters") if crs.is_projected else ("Geographic Lat/Lon", "Degrees")
     info = f"{{{kind}, 1, 1, {x!r}, {y!r}, {size[0]!r}, {size[1]!r}, units={unit}{turn}}}"

@@ -116,7 +116,7 @@ def _numbered(what: str, numbers: NDArray[np.integer]) -> str:
 
 def _wavelengths(product: Product, good: NDArray[np.bool_] | None) -> str:
     found = product.wavelength
-    if found is None:
+    if found is None or not np.isfinite(found).any():
         names = " | ".join(product.band_names[:4]) + (" | …" if len(product.band_names) > 4 else "")
         return f"none; bands: {names}" if names else "none"
     steps = np.diff(found[np.isfinite(found)])
@@ -200,7 +200,7 @@ def _oddities(product: Product, found: Survey, good: NDArray[np.bool_] | None) -
     if product.wavelength is not None:
         left = np.setdiff1d(listed, bands.with_place(product.wavelength, product.listed_good))
         told += (
-            [f"ingest leaves out {_numbered('band', left)}: bad, and without a wavelength of its own"]
+            [f"ingest leaves out {_numbered('band', left)}: bad, and without a wavelength of their own"]
             if left.size
             else []
         )

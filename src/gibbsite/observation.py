@@ -74,7 +74,7 @@ def _with_list(product: Product, given: Path | None) -> Product:
             "header, or give a list of one number per band as --wavelengths"
         )
     path = image.locate(given)
-    values = bands.read_list(path, product.shape[2])
+    values = bands.read_list(path, product.listed_good)
     return replace(
         product,
         wavelength=values,

@@ -24,12 +24,12 @@ MOST_CELLS = 256
 """However many clusters there seem to be."""
 APART = 6.0
 """Standard deviations, along their longest axis, by which two means of a cell are apart where it holds two clusters:
-those of a normal cluster are 2.7 apart at most, of an evenly filled one 3.5. (Along the line between them alone,
-neighbouring whole numbers would be clusters.)"""
+those of a normal cluster are 2.7 apart at most, of an evenly filled one 3.5. (Along the line between them alone, whole
+numbers in one of many columns would make clusters.)"""
 DEPTH = 3
 """Halvings of a cell in which clusters are looked for."""
 PIXELS_PER_FEATURE = 5
-"""That a cluster has at least: two means of few pixels in many dimensions are always far apart."""
+"""That a cluster has at least, no two alike: two means of few pixels in many dimensions are always far apart."""
 MOST_ROUNDS = 20
 """Of k-means."""
 
@@ -101,13 +101,15 @@ def _hold_clusters(sample: Floats, low: Integers, high: Integers, depth: int = 1
 
     The two means of many clusters are not so far apart, but those of a few of them are.
     """
-    if min(len(low), len(high)) < PIXELS_PER_FEATURE * sample.shape[1]:
+    least = PIXELS_PER_FEATURE * sample.shape[1]
+    if min(len(low), len(high)) < least:
         return False
     means = sample[low].mean(0), sample[high].mean(0)
     away = np.concatenate([sample[low] - means[0], sample[high] - means[1]])
     longest = np.linalg.eigvalsh(away.T @ away / len(away))[-1]
     if np.sum(np.square(means[1] - means[0])) > APART**2 * longest:
-        return True
+        # Values that repeat, as whole numbers do, lie in points: these are no clusters.
+        return all(len(np.unique(sample[half], axis=0)) >= least for half in (low, high))
     return depth < DEPTH and any(_hold_clusters(sample, *_halves(sample, half), depth + 1) for half in (low, high))
 
 
