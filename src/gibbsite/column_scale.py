@@ -47,14 +47,13 @@ class Scale:
 
 def measure(table: Floats) -> Scale:
     """The scale of the columns of a table (n_rows, n_columns); refuses columns too large to have one."""
+    largest, places = np.abs(table).max(0), {}
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = table.mean(0), table.std(0)
-    largest, places = np.abs(table).max(0), {}
-    for number, column in enumerate(table.T):
-        low, high = common_range(column)
-        if low > column.min() or high < column.max():
-            near = np.clip(column, low, high)
-            with np.errstate(over="ignore", invalid="ignore"):
+        for number, column in enumerate(table.T):
+            low, high = common_range(column)
+            if low > column.min() or high < column.max():
+                near = np.clip(column, low, high)
                 mean[number], deviation[number], largest[number] = near.mean(), near.std(), np.abs(near).max()
                 places[number] = _places(column, (low, high), (mean[number], deviation[number]))
     is_small = np.isfinite(deviation)
@@ -66,14 +65,15 @@ def measure(table: Floats) -> Scale:
 def _places(column: Floats, common: tuple[float, float], scale: tuple[float, float]) -> tuple[Floats, Floats]:
     """Rising values, the ends of the common range and all strays, and where they lie, wide gaps narrowed."""
     mean, deviation = scale
-    strays = column[(column < common[0]) | (column > common[1])]
-    # What is still farther out goes on beyond the first and the last, as far as the fixed point reaches.
-    beyond = np.array([column.min() - BEYOND * deviation, column.max() + BEYOND * deviation])
-    value = np.unique(np.concatenate([strays, common, beyond]))
+    value = np.unique(np.append(common, column[(column < common[0]) | (column > common[1])]))
     step, first = np.diff(value) / deviation, int(np.searchsorted(value, common[0]))
-    is_kept = np.isin(np.arange(len(step)), [0, first, len(step) - 1])
-    place = np.append(0.0, np.cumsum(np.where(is_kept, step, np.minimum(step, GAP))))
-    return value, place - place[first] + (common[0] - mean) / deviation
+    narrowed = np.minimum(step, GAP)
+    narrowed[first] = step[first]
+    place = np.append(0.0, np.cumsum(narrowed))
+    place += (common[0] - mean) / deviation - place[first]
+    # What is still farther out goes on beyond the first and the last, as far as the fixed point reaches.
+    ends = np.array([-BEYOND, BEYOND])
+    return np.insert(value[[0, -1]] + ends * deviation, 1, value), np.insert(place[[0, -1]] + ends, 1, place)
 
 
 def common_range(column: Floats) -> tuple[float, float]:

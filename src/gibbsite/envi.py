@@ -173,8 +173,8 @@ def _transform(header: Header, info: list[str]) -> Transform:
     rotation = [part.partition("=")[2] for part in info[7:] if part.lower().startswith("rotation")]
     try:
         column, row, x, y, dx, dy = (float(part) for part in info[1:7])
-        turn = [float(part) for part in rotation or ["0"]]
-        if not np.isfinite(turn).all() or len(turn) > 1:
+        (turn,) = (float(part) for part in rotation or ["0"])
+        if not math.isfinite(turn):
             raise ValueError
     except ValueError:
         raise InputError(
@@ -183,13 +183,13 @@ def _transform(header: Header, info: list[str]) -> Transform:
         ) from None
     if dx == 0 or dy == 0:
         raise InputError(f"{header.path}: map info has pixels of {dx:g} × {dy:g}; expected a size: mend the header")
-    if turn[0] % 360.0 == 180.0:
+    if turn % 360.0 == 180.0:
         raise InputError(
-            f"{header.path}: map info has a rotation of {turn[0]:g}, which some programs write for an image that is "
+            f"{header.path}: map info has a rotation of {turn:g}, which some programs write for an image that is "
             "upside down, others for one that is turned; warp it north-up first"
         )
     # Rounded, so that quarters of a turn are exact.
-    cos, sin = round(math.cos(math.radians(turn[0])), 15), round(math.sin(math.radians(turn[0])), 15)
+    cos, sin = round(math.cos(math.radians(turn)), 15), round(math.sin(math.radians(turn)), 15)
     a, b, d, e = dx * cos, dy * sin, dx * sin, -dy * cos
     # ENVI counts from 1 at the corner of the first pixel.
     return a, b, x - (column - 1) * a - (row - 1) * b, d, e, y - (column - 1) * d - (row - 1) * e

@@ -78,7 +78,7 @@ def read_tiff(path: Path) -> Tiff:
         is_scaled = any(scale != 1.0 for scale in source.scales)
     listed = _listed(path, tags, "bbl", shape[2])
     good = np.ones(shape[2], dtype=bool) if listed is None else listed != 0
-    wavelength, origin = _wavelengths(path, tags, (every, good), names)
+    wavelength, origin = _wavelengths(path, tags, every, good, names)
     scale = _listed(path, tags, "reflectance scale factor", 1)
     if scale is not None and scale[0] <= 0:
         raise InputError(f"{path}: found reflectance scale factor {scale[0]}, expected a number above 0")
@@ -95,13 +95,9 @@ def read_tiff(path: Path) -> Tiff:
 
 
 def _wavelengths(
-    path: Path, tags: dict[str, str], of_bands: tuple[list[dict[str, Any]], NDArray[np.bool_]], names: tuple[str, ...]
+    path: Path, tags: dict[str, str], every: list[dict[str, Any]], good: NDArray[np.bool_], names: tuple[str, ...]
 ) -> tuple[NDArray[np.float64] | None, str]:
-    """µm (band) and where they are from: the most exact of what bands, file and descriptions tell.
-
-    `of_bands` are their tags, and whether they are listed as good.
-    """
-    every, good = of_bands
+    """µm (band) and where they are from: the most exact of what bands, file and descriptions tell."""
     unit = tags.get("wavelength units", "")
     if all("wavelength" in band for band in every):
         values = _numbers(path, [band["wavelength"] for band in every])

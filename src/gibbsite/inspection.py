@@ -140,9 +140,7 @@ def _place(product: Product) -> str:
     text += {"metre": " m", "degree": "°"}.get(crs.axis_info[0].unit_name, "")
     text += f", turned by {np.degrees(np.arctan2(d, a)):g}°" if b or d else ""
     try:
-        column, row = np.array([0, 1, 0, 1]) * grid.width, np.array([0, 0, 1, 1]) * grid.height
-        x, y = a * column + b * row + c, d * column + e * row + f
-        longitude, latitude = mars.to_planetocentric(x, y, mars.coordinate_system(crs, "the map"))
+        longitude, latitude = mars.to_planetocentric(*grid.corners(), mars.coordinate_system(crs, "the map"))
     except InputError:
         return f"{text}, from ({c:g}, {f:g})"
     return f"{text}, {_degrees(longitude)} E, {_degrees(latitude)} N"
@@ -199,16 +197,13 @@ def _oddities(product: Product, found: Survey, good: NDArray[np.bool_] | None) -
     told += [f"listed as bad: {_numbered('band', listed)}"] if listed.size and good is not None else []
     if product.wavelength is not None:
         left = np.setdiff1d(listed, bands.with_place(product.wavelength, product.listed_good))
-        told += (
-            [f"ingest leaves out {_numbered('band', left)}: bad, and without a wavelength of their own"]
-            if left.size
-            else []
-        )
+        if left.size:
+            told.append(f"ingest leaves out {_numbered('band', left)}: bad, and without a wavelength of their own")
     return told
 
 
 def _has_twins(product: Product) -> bool:
-    """Whether two bands that are not both listed as bad have the same wavelength."""
+    """Whether two bands, none of them listed as bad, have the same wavelength."""
     if product.wavelength is None:
         return False
     placed = bands.with_place(product.wavelength, product.listed_good)

@@ -47,10 +47,7 @@ def _check_map(path: Path, found: Grid, expected: Grid) -> None:
 
 def _corners(grid: Grid, path: Path, scene: Grid) -> NDArray[np.float64]:
     """Places (4, 2) of the grid's corners in the coordinates of the scene."""
-    assert grid.transform is not None
-    a, b, c, d, e, f = grid.transform
-    row, col = np.array([(row, col) for row in (0, grid.height) for col in (0, grid.width)]).T
-    x, y = a * col + b * row + c, d * col + e * row + f
+    x, y = grid.corners()
     if not _is_same(grid.crs, scene.crs, path):
         crs = mars.coordinate_system(grid.crs, f"{path}: the raster")
         scene_crs = mars.coordinate_system(scene.crs, "the scene")

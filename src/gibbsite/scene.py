@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from gibbsite import store
 from gibbsite.errors import InputError
@@ -56,6 +57,13 @@ class Grid:
     """x = a·col + b·row + c, y = d·col + e·row + f at pixel corners, as (a, b, c, d, e, f)."""
     ground_points: tuple[GroundPoint, ...] = ()
     """(row, col, longitude, latitude) of the centres of some pixels, for scenes without a map grid."""
+
+    def corners(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Map coordinates x and y (4,) of its corners, line by line."""
+        assert self.transform is not None
+        a, b, c, d, e, f = self.transform
+        row, col = np.array([(row, col) for row in (0, self.height) for col in (0, self.width)]).T
+        return a * col + b * row + c, d * col + e * row + f
 
     def to_json(self) -> dict[str, Any]:
         """A mapping that `from_json` takes back."""
