@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import multivariate_t
 
 from gibbsite import class_rules, class_splits, kernels, niw
-from gibbsite.class_rules import Seats
+from gibbsite.class_rules import Rule, Seats
 from gibbsite.moves import ENOUGH_PINS, pinned_class
 from gibbsite.statistics import Moments, Statistics
 from gibbsite.tiles import Tile
@@ -26,9 +26,9 @@ def groups(sizes: tuple[int, ...] = (9, 6, 14, 4), n_features: int = 2) -> list[
     return [generator.normal(size=(n, n_features)) + 2.0 * generator.normal(size=n_features) for n in sizes]
 
 
-def seated(name: str, moments: Moments, given: niw.Prior, weight: float = 2.0) -> Seats:
+def seated(name: str, moments: Moments, given: niw.Prior, weight: float = 2.0, is_estimated: bool = False) -> Seats:
     """Components 1 and 2 in class 0, component 3 in class 1; class 2 is empty and component 0 stands alone."""
-    return class_rules.seat(name, weight, moments, given, np.array([-1, 0, 0, 1]), 2)
+    return class_rules.seat(Rule(name, weight, is_estimated), moments, given, np.array([-1, 0, 0, 1]), 2)
 
 
 def fits(seats: Seats, n_classes: int = 3) -> np.ndarray:
@@ -77,8 +77,20 @@ def test_reach_is_a_student_t_as_wide_as_the_class_has_shown() -> None:
     n_effective = 20**2 / (6**2 + 14**2)
     shape = within + (weight * given.spread * within + n_effective * between) / (weight + n_effective)
     np.testing.assert_allclose(found[0], multivariate_t(both.mean(0), shape, free).logpdf(pixels[0][0]))
-    vague = given.scale * (1.0 + given.spread + 1.0 / given.kappa0) / (given.degrees - 1)
-    np.testing.assert_allclose(found[2], multivariate_t(given.mean, vague, given.degrees - 1).logpdf(pixels[0][0]))
+
+
+@pytest.mark.parametrize("is_estimated", [False, True])
+def test_a_new_class_lies_where_components_do_unless_the_prior_knows(is_estimated: bool) -> None:
+    given, pixels, weight = prior(2), groups(), 3.0
+    moments = moments_of([pixels[0][:1], *pixels[1:]])
+    found = fits(seated("reach", moments, given, weight, is_estimated))[2]
+    free = given.degrees - 1
+    place, n_effective = given.scale / free / given.kappa0, 25**2 / (1 + 6**2 + 14**2 + 4**2)
+    shown = np.cov(np.repeat(moments.mean, (1, 6, 14, 4), 0).T, bias=True)
+    if not is_estimated:
+        place = (weight * place + n_effective * shown) / (weight + n_effective)
+    shape = given.scale / free * (1.0 + given.spread) + place
+    np.testing.assert_allclose(found, multivariate_t(given.mean, shape, free).logpdf(pixels[0][0]))
 
 
 @pytest.mark.parametrize("name", ["evidence", "predictive", "reach"])
@@ -153,7 +165,7 @@ def far_apart(n: int) -> Moments:
 
 def test_an_unlikely_side_has_a_finite_probability_however_many_pixels_speak_against_it() -> None:
     given, moments = prior(2), far_apart(2000)
-    seats = class_rules.seat("evidence", 0.0, moments, given, np.array([0, 1, -1]), 2)
+    seats = class_rules.seat(Rule("evidence"), moments, given, np.array([0, 1, -1]), 2)
     against = seats.log_fit(2, 0) - seats.log_fit(2, 1)
     assert against > 710.0, "e^710 is too large for a number"
     log_q = kernels.part_seats(np.array([2]), np.array([0, 1, 1]), np.zeros(1), seats.given, seats.guests, seats.tables)

@@ -9,10 +9,13 @@ pixel, tight for classes of many, and by Jensen's inequality never above the tru
 the first of a new component of the class: Π f_k(x_i), the rule of the authors' program. In `reach` a class reaches as
 far as it has shown, in each direction: its components scatter about it with a covariance of their own, made of
 `reach_weight` components' worth of Σ_k/κ1 and of the scatter of their means, which counts as many components as there
-would be were they of one size.
+would be were they of one size. A new class lies, in the same way, where the scene's components do, unless κ0 was
+estimated from them. (The vague κ0 alone puts it anywhere in a space ten times as wide as the scene, where any class
+that has spread over the whole scene explains its pixels better: such a class swallowed a quarter of a table.)
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +25,17 @@ from gibbsite.niw import Prior
 from gibbsite.statistics import Floats, Integers, Moments
 
 CODE = {"evidence": EVIDENCE, "predictive": PREDICTIVE, "reach": REACH}
+
+
+class Rule(NamedTuple):
+    """How a component chooses."""
+
+    name: str
+    """`evidence`, `predictive` or `reach`."""
+    reach_weight: float = 0.0
+    """Weight of the prior in how far a class reaches, in components."""
+    is_estimated: bool = False
+    """Whether the prior was estimated, and so knows where classes lie."""
 
 
 @dataclass
@@ -46,21 +60,40 @@ class Seats:
         self.n_classes = kernels.choose_seats(order, uniform, self.given, self.guests, self.tables, self.n_classes)
 
 
-def seat(rule: str, reach_weight: float, moments: Moments, prior: Prior, class_of: Integers, n_classes: int) -> Seats:
+def seat(rule: Rule, moments: Moments, prior: Prior, class_of: Integers, n_classes: int) -> Seats:
     """Components in their classes; those of class -1, and those without pixels, stand alone."""
     n_components, n_features = moments.mean.shape
     # With spread 0 the sums are those of the pixels: the total scatter.
-    summed = niw.without_spread(prior) if rule == "reach" else prior
-    log_evidence = niw.log_evidence_of_prior(prior)
+    summed = niw.without_spread(prior) if rule.name == "reach" else prior
     given = Given(
-        *(CODE[rule], reach_weight, prior.mean, np.ascontiguousarray(prior.scale)),
-        *(prior.kappa0, prior.spread, prior.degrees, prior.gamma, log_evidence),
+        rule=CODE[rule.name],
+        reach_weight=rule.reach_weight,
+        mean=prior.mean,
+        scale=np.ascontiguousarray(prior.scale),
+        kappa0=prior.kappa0,
+        spread=prior.spread,
+        degrees=prior.degrees,
+        gamma=prior.gamma,
+        log_evidence=niw.log_evidence_of_prior(prior),
+        abroad=_abroad(rule, moments, prior),
     )
     weight = niw.component_weight(moments.n, summed)
     guests = Guests(moments.n, moments.mean, moments.scatter, weight, np.full(n_components, -1))
     tables = _empty_tables(n_classes + n_components + 1, n_features)
     kernels.take_seats(class_of, given, guests, tables)
     return Seats(given, guests, tables, n_classes)
+
+
+def _abroad(rule: Rule, moments: Moments, prior: Prior) -> Floats:
+    """Covariance (d, d) of where new classes lie: the prior's, and with `reach` that of the components."""
+    by_prior = prior.scale / (prior.kappa0 * (prior.degrees - len(prior.mean) + 1.0))
+    if rule.name != "reach" or rule.is_estimated:
+        return np.ascontiguousarray(by_prior)
+    share = moments.n / moments.n.sum()
+    away = moments.mean - share @ moments.mean
+    n_effective = 1.0 / np.square(share).sum()
+    shown = (away * share[:, None]).T @ away
+    return np.asarray((rule.reach_weight * by_prior + n_effective * shown) / (rule.reach_weight + n_effective))
 
 
 def _empty_tables(room: int, n_features: int) -> Tables:

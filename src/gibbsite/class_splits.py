@@ -64,7 +64,7 @@ def propose(
     chosen = np.full(len(members), -1) if is_split else (class_of[members] != class_of[first]).astype(np.int64)
     taken = np.where(pinned[members] | (members == first), 0, np.where(members == second, 1, -1))
     mine = Moments(moments.n[members], moments.mean[members], moments.scatter[members])
-    seats = class_rules.seat("evidence", 0.0, mine, prior, taken, 2)
+    seats = class_rules.seat(class_rules.Rule("evidence"), mine, prior, taken, 2)
     uniform = generator.random(len(others))
     log_q = kernels.part_seats(others, chosen, uniform, seats.given, seats.guests, seats.tables)
     side = seats.guests.class_of

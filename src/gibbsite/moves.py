@@ -109,7 +109,8 @@ def reassign_classes(state: State, rules: Rules) -> State:
 def choose_classes(state: State, rules: Rules, order: Integers, uniform: Floats) -> State:
     """The state after these components, one by one, have left their class (-1: they had none) and drawn another."""
     moments, n_classes = statistics.moments(state.statistics, rules.step), len(state.class_id)
-    seats = class_rules.seat(rules.class_rule, rules.reach_weight, moments, state.prior, state.class_of, n_classes)
+    rule = class_rules.Rule(rules.class_rule, rules.reach_weight, is_estimated=rules.constants is not None)
+    seats = class_rules.seat(rule, moments, state.prior, state.class_of, n_classes)
     seats.choose(order, uniform)
     return tidy(name_classes(state, seats.guests.class_of, seats.n_classes), rules.n_known)
 

@@ -33,6 +33,8 @@ class Given(NamedTuple):
     gamma: float
     log_evidence: float
     """What Ψ0 and m contribute to the evidence of any class."""
+    abroad: np.ndarray
+    """Covariance of where new classes lie."""
 
 
 class Guests(NamedTuple):
@@ -202,7 +204,13 @@ def _set_student(k, given, tables):
     """The Student t of a class, with ν − d + 1 degrees of freedom and scale matrix Ψ/(ν − d + 1)."""
     n_features, degrees = len(given.mean), given.degrees + tables.n[k]
     total, scale = np.empty(n_features), np.empty((n_features, n_features))
-    if given.rule == PREDICTIVE or tables.n[k] == 0.0:
+    if tables.n[k] == 0.0:
+        for a in range(n_features):
+            tables.middle[k, a] = given.mean[a]
+            for b in range(n_features):
+                place = (degrees - n_features + 1.0) * given.abroad[a, b]
+                scale[a, b] = (1.0 + given.spread) * given.scale[a, b] + place
+    elif given.rule == PREDICTIVE:
         kappa = given.kappa0 + tables.weight[k]
         _add_prior(k, given, tables, total, scale)
         _centre(total, kappa, 1.0 + given.spread + 1.0 / kappa, scale)
