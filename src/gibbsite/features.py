@@ -1,13 +1,13 @@
 """Spectra to whitened features in fixed point, and the basis that does it.
 
-    fences      (`fences.py`) low and high per band, from a sample of the spectra
-    band_sums   integer sums over a block of spectra; `+` joins blocks
+    fences      (`fences.py`) low and high per band, from a sample of the spectra, and values in cells between them
+    band_sums   integer sums over spectra in cells; `+` joins blocks
     noise_sums  the same over differences of neighbours, which are noise twice over
     fit_basis   sums -> standardise, principal components (or minimum noise fraction), whitening
     project     spectra -> features;  quantise  features -> int16
 
 Values are held within their band's fences first, in the sums and in every projection: a cosmic-ray spike
-counts as an unusually bright value, not as a thousand of them. Between its fences a band has 2¹⁸ cells, and
+counts as an unusually bright value, not as a thousand of them. Between its fences a band has 2¹⁴ cells, and
 sums of cell numbers and of their products are integers: exact, so the basis is the same bytes for any block
 size, order or number of threads. `project` adds up every pixel by itself, band by band, so its features do not
 depend on the block it came in.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gibbsite import kernels
 from gibbsite.errors import InputError, SettingsError
-from gibbsite.fences import Fences, cells, in_cells
+from gibbsite.fences import CELLS, Cells, Fences, cells
 from gibbsite.threads import in_order
 
 Floats = NDArray[np.float64]
@@ -41,8 +41,8 @@ MOST_PAIRS = 2**14
 """Neighbours whose differences are added up in a scene, spread over it: plenty for the noise of some hundred bands."""
 FEW_PAIRS = 2**11
 """The same where noise is only told, not asked which features there are: its shares are then good to 3 %."""
-ROWS_AT_ONCE = 2**10
-"""Spectra per matrix product: bounds memory, and 2¹⁰ · 4 · 2³⁴ is below 2⁵³, where float64 stops being exact."""
+SPECTRA_AT_ONCE = 2**12
+"""That a thread adds up."""
 
 
 @dataclass(frozen=True)
@@ -94,18 +94,18 @@ def no_sums(n_bands: int) -> BandSums:
     return BandSums(0, np.zeros(n_bands, np.int64), np.zeros((n_bands, n_bands), np.int64))
 
 
-def band_sums(spectra: Spectra, within: Fences) -> BandSums:
-    """Sums over spectra (n_spectra, n_bands), all finite."""
+def band_sums(cell: Cells, largest: int = CELLS) -> BandSums:
+    """Sums over spectra in cells (n_bands, n_spectra), none of which is larger than that."""
 
-    def of_rows(start: int) -> BandSums:
-        cell = in_cells(spectra[start : start + ROWS_AT_ONCE], within)
-        return BandSums(len(cell), cell.sum(axis=0).astype(np.int64), (cell.T @ cell).astype(np.int64))
+    def of_some(start: int) -> BandSums:
+        sums = kernels.cell_products(cell[:, start : start + SPECTRA_AT_ONCE], largest)
+        return BandSums(int(sums[-1, -1]), sums[-1, :-1], sums[:-1, :-1])
 
-    return sum(in_order(of_rows, range(0, len(spectra), ROWS_AT_ONCE)), no_sums(spectra.shape[1]))
+    return sum(in_order(of_some, range(0, cell.shape[1], SPECTRA_AT_ONCE)), no_sums(len(cell)))
 
 
-def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences, most_pairs: int = MOST_PAIRS) -> BandSums:
-    """Sums over the differences of neighbours in a line: of the spectra (n_spectra, n_bands) of pixels y · width + x.
+def noise_sums(cell: Cells, pixel: Integers, width: int, most_pairs: int = MOST_PAIRS) -> BandSums:
+    """Sums over the differences of neighbours in a line: of spectra (n_bands, n_spectra) of pixels y · width + x.
 
     The ground changes little from one pixel to the next, so a difference is mostly noise, stripes included.
     """
@@ -114,14 +114,7 @@ def noise_sums(spectra: Spectra, pixel: Integers, width: int, within: Fences, mo
     pixel = pixel[order]
     left = np.flatnonzero((np.diff(pixel) == 1) & (pixel[1:] % width != 0))
     left = left[:: -(-len(left) // most_pairs) or 1]
-
-    def of_pairs(start: int) -> BandSums:
-        rows = left[start : start + ROWS_AT_ONCE]
-        # A difference is up to twice a value, its square up to four times: still exact.
-        step = in_cells(spectra[order[rows + 1]], within) - in_cells(spectra[order[rows]], within)
-        return BandSums(len(rows), step.sum(axis=0).astype(np.int64), (step.T @ step).astype(np.int64))
-
-    return sum(in_order(of_pairs, range(0, len(left), ROWS_AT_ONCE)), no_sums(spectra.shape[1]))
+    return band_sums(cell[:, order[left + 1]] - cell[:, order[left]], 2 * CELLS)
 
 
 class Learnt(NamedTuple):

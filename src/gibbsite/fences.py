@@ -1,5 +1,6 @@
 """The range in which values of each band are taken as they are, and the cells it is divided into."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +10,15 @@ from gibbsite import kernels
 from gibbsite.threads import in_order
 
 Floats = NDArray[np.float64]
-Spectra = NDArray[np.floating]
+Bands = NDArray[np.floating]
+"""(n_bands, n_spectra)"""
+Cells = NDArray[np.int16]
 
-CELLS = 2**17
-"""Cells from the middle of a band's fences to either; int64 then has room for 2²⁹ pixels on the fences."""
-_BANDS = 32
-"""Bands whose fences a thread finds at once."""
+CELLS = 2**13 - 1
+"""Cells from the middle of a band's fences to either. A cell is then a thousandth of a normal band's standard
+deviation, and the sums of `kernels.cell_products` have room for 512 products."""
+_SOME_BANDS = 16
+"""Bands that a thread puts into cells at once."""
 
 
 @dataclass(frozen=True)
@@ -27,34 +31,44 @@ class Fences:
     """(n_bands,) reflectance."""
 
 
-def fences(spectra: Spectra, row: NDArray[np.integer] | None = None) -> Fences:
-    """Fences (n_bands,) of spectra (n_spectra, n_bands), or of some rows of them: the 1-99 % range, widened by its
-    length either way.
+def fences(bands: Bands, chosen: NDArray[np.integer] | None = None) -> Fences:
+    """Fences (n_bands,) of bands (n_bands, n_spectra), or of the chosen spectra: the 1-99 % range, widened by
+    its length either way.
 
     For a normal band that is ±7 standard deviations. Up to 1 % of spikes on either side do not move them, and
     a unit that covers more than 1 % of the ground lies within them, however far it is from the rest.
     """
-    row = np.arange(len(spectra)) if row is None else row
-    place = np.array([0.01, 0.99]) * (len(row) - 1)
+    chosen = np.arange(bands.shape[1]) if chosen is None else chosen
+    place = np.array([0.01, 0.99]) * (len(chosen) - 1)
     below = place.astype(np.intp)
-    rank = np.stack([below, np.minimum(below + 1, len(row) - 1)], axis=1).ravel()
-    starts = range(0, spectra.shape[1], _BANDS)
-
-    def of_bands(start: int) -> NDArray[np.floating]:
-        return kernels.values_of_rank(spectra, row, rank, start, min(start + _BANDS, spectra.shape[1]))
-
-    low, above_low, high, above_high = np.concatenate(list(in_order(of_bands, starts))).T.astype(np.float64)
+    rank = np.stack([below, np.minimum(below + 1, len(chosen) - 1)], axis=1).ravel()
+    low, above_low, high, above_high = kernels.values_of_rank(bands, chosen, rank).T.astype(np.float64)
     share = place - below
     first, last = low + (above_low - low) * share[0], high + (above_high - high) * share[1]
     return Fences(first - (last - first), last + (last - first))
 
 
-def in_cells(spectra: Spectra, within: Fences) -> Floats:
-    """Cell numbers (n_spectra, n_bands), from the middle of the fences, of spectra held within them."""
-    middle, unit = cells(within)
-    return kernels.number_cells(
-        np.ascontiguousarray(spectra, np.float32), np.stack([within.low, within.high, middle, unit])
-    )
+def in_cells(bands: Bands, within: Fences, out: Cells | None = None) -> Cells:
+    """Cell numbers (n_bands, n_spectra), from the middle of the fences, of values held within them."""
+    cell = np.empty(bands.shape, np.int16) if out is None else out
+    kernels.number_cells(bands, np.stack([within.low, within.high, *cells(within)]), cell)
+    return cell
+
+
+def fence_in(parts: Sequence[Bands], chosen: NDArray[np.integer]) -> tuple[Fences, Cells]:
+    """Fences of bands whose spectra come in parts (n_bands, …), taken from the chosen ones of all, and all in cells."""
+    n_bands = len(parts[0])
+    cell = np.empty((n_bands, sum(part.shape[1] for part in parts)), np.int16)
+
+    def of_bands(start: int) -> Fences:
+        some = slice(start, start + _SOME_BANDS)
+        bands = np.concatenate([part[some] for part in parts], axis=1)
+        within = fences(bands, chosen)
+        in_cells(bands, within, cell[some])
+        return within
+
+    found = list(in_order(of_bands, range(0, n_bands, _SOME_BANDS)))
+    return Fences(*(np.concatenate([getattr(some, end) for some in found]) for end in ("low", "high"))), cell
 
 
 def cells(within: Fences) -> tuple[Floats, Floats]:

@@ -44,7 +44,7 @@ def column_gains(source: Source, corrections: Corrections) -> NDArray[np.float32
 
     def gains(first: int) -> NDArray[np.float32]:
         ratio = kernels.median_keys(keys, first, min(first + SOME_BANDS, n_bands))[:, :n_columns]
-        return stripes.column_gains(ratio.T).T.astype(np.float32)
+        return stripes.column_gains(ratio).astype(np.float32)
 
     step = source.whole_chunks(SOME_LINES)
     for _ in in_order(keep, (slice(start, min(start + step, n_lines)) for start in range(0, n_lines, step))):

@@ -70,18 +70,18 @@ def places(pair: NDArray[np.integer], most: int = MOST_PAIRS) -> NDArray[np.int3
 
 
 def column_gains(ratio: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.float64]:
-    """Gains (n_columns, band) of the stripes: the columns' levels over their smooth course.
+    """Gains (band, n_columns) of the stripes: the columns' levels over their smooth course.
 
-    `ratio` (n_columns, band) is that of the next column to each column, NaN where unknown, which counts as 1. The
+    `ratio` (band, n_columns) is that of the next column to each column, NaN where unknown, which counts as 1. The
     smooth course is a robust local line through the logarithms, under a Gaussian window about `width` columns wide:
     what changes broadly across the scene is kept, up to its edges. The gain is 1 where no ratio is known.
     """
     after = np.log(ratio)
-    before = np.vstack([np.full_like(after[:1], np.nan), after[:-1]])
+    before = np.hstack([np.full_like(after[:, :1], np.nan), after[:, :-1]])
     known = np.isfinite(before) | np.isfinite(after)
-    level = np.cumsum(np.nan_to_num(before), axis=0)
+    level = np.cumsum(np.nan_to_num(before), axis=1)
     residual = level - _local_line(level, known.astype(np.float64), width)
-    spread = _median(np.where(known, np.abs(residual), np.nan))
+    spread = _median(np.where(known, np.abs(residual), np.nan))[:, None]
     scale = np.where(spread > 0, _BIWEIGHT * spread, np.inf)
     weight = np.where(known, np.clip(1 - (residual / scale) ** 2, 0, None) ** 2, 0.0)
     residual = np.where(known, level - _local_line(level, weight, width), 0.0)
@@ -89,18 +89,18 @@ def column_gains(ratio: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.f
 
 
 def _median(values: Floats) -> NDArray[np.float64]:
-    """Median over the first axis of the finite values; NaN where there are none."""
+    """Median over the last axis of the finite values; NaN where there are none."""
     finite = np.isfinite(values)
-    count = np.count_nonzero(finite, axis=0)
-    ordered = np.sort(np.where(finite, values, np.inf), axis=0)
-    lower = np.take_along_axis(ordered, np.maximum((count - 1) // 2, 0)[None], axis=0)[0]
-    upper = np.take_along_axis(ordered, np.minimum(count // 2, len(values) - 1)[None], axis=0)[0]
+    count = np.count_nonzero(finite, axis=1, keepdims=True)
+    ordered = np.sort(np.where(finite, values, np.inf), axis=1)
+    lower = np.take_along_axis(ordered, np.maximum((count - 1) // 2, 0), axis=1)
+    upper = np.take_along_axis(ordered, np.minimum(count // 2, values.shape[1] - 1), axis=1)
     middle = np.where(count > 0, lower, 0).astype(np.float64) + np.where(count > 0, upper, 0)
-    return np.where(count > 0, middle / 2, np.nan)
+    return np.where(count > 0, middle / 2, np.nan)[:, 0]
 
 
 def _local_line(level: NDArray[np.float64], weight: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """Value at each column (n_columns, band) of the line fitted to its neighbours under a Gaussian window.
+    """Value at each column (band, n_columns) of the line fitted to its neighbours under a Gaussian window.
 
     Weighted least squares, with moments S_k = Σ w dᵏ and T_k = Σ w dᵏ y of the column distance d:
     (S_2 T_0 − S_1 T_1)/(S_2 S_0 − S_1²); the weighted mean where they share one column; 0 without any.
@@ -111,7 +111,7 @@ def _local_line(level: NDArray[np.float64], weight: NDArray[np.float64], width: 
     window = np.exp(-0.5 * (4 * distance / max(1, width)) ** 2)
 
     def moment(values: NDArray[np.float64], power: int) -> NDArray[np.float64]:
-        return correlate1d(values, window * distance**power, axis=0, mode="constant", cval=0.0)
+        return correlate1d(values, window * distance**power, axis=1, mode="constant", cval=0.0)
 
     s0, s1, s2 = (moment(weight, power) for power in (0, 1, 2))
     t0, t1 = (moment(weight * level, power) for power in (0, 1))

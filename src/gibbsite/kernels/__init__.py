@@ -2,6 +2,7 @@
 
 from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
+from gibbsite.kernels.cells import cell_products
 from gibbsite.kernels.draws import draw_classes
 from gibbsite.kernels.hidden import estimate_round
 from gibbsite.kernels.lanes import add_odds, find_anchors, fit_best, indicate, lay_out, log_density, uniforms
@@ -21,7 +22,7 @@ from gibbsite.kernels.lines import (
 from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, part_seats, take_seats
 from gibbsite.kernels.sides import take_sides
 from gibbsite.kernels.smile import nearest_bands, polynomial_weights
-from gibbsite.kernels.spectra import number_cells, take_spectra, values_of_rank
+from gibbsite.kernels.spectra import number_cells, take_bands, take_spectra, values_of_rank
 from gibbsite.kernels.spikes import despike_columns, despike_spectra
 from gibbsite.kernels.stripes import keep_level_ratios, keep_ratios, median_keys
 from gibbsite.kernels.strips import SOME_KEYS
@@ -36,6 +37,7 @@ __all__ = [
     "add_up",
     "best_of_columns",
     "bridge_gaps",
+    "cell_products",
     "change_seat",
     "choose_seats",
     "combine_bands",
@@ -65,6 +67,7 @@ __all__ = [
     "project_lines",
     "scan_block",
     "survey_stored",
+    "take_bands",
     "take_lines",
     "take_seats",
     "take_sides",

@@ -1,4 +1,4 @@
-"""Spectra as rows (spectrum, band): taken out of lines, their extremes, and the cells they fall into."""
+"""Spectra taken out of lines, as rows or with bands as rows; their extremes, and the cells they fall into."""
 
 import numpy as np
 from numba import njit
@@ -37,28 +37,40 @@ def take_spectra(lines, usable):
 
 
 @njit(nogil=True, cache=True)
-def values_of_rank(spectra, row, rank, first, last):
-    """The values (band, rank) that have these ranks, from 0, in each band first ≤ b < last of some rows of
-    the spectra, all finite.
+def take_bands(lines, usable):
+    """The same with bands as rows: (band, spectrum)."""
+    n_lines, n_bands, _ = lines.shape
+    bands = np.empty((n_bands, np.count_nonzero(usable)), lines.dtype)
+    first = 0
+    for y in range(n_lines):
+        sample = np.flatnonzero(usable[y])
+        n = len(sample)
+        is_one_stretch = n > 0 and sample[-1] - sample[0] == n - 1
+        for b in range(n_bands):
+            source, target = lines[y, b], bands[b, first : first + n]
+            if is_one_stretch:
+                target[:] = source[sample[0] : sample[0] + n]
+            else:
+                for t in range(n):
+                    target[t] = source[sample[t]]
+        first += n
+    return bands
+
+
+@njit(nogil=True, cache=True)
+def values_of_rank(bands, chosen, rank):
+    """The values (band, rank) that have these ranks, from 0, among the chosen spectra of bands (band, spectrum), all
+    finite.
 
     Values are counted in bins from the lowest to the highest; only those of a bin with a wanted rank are sorted.
     """
-    n = len(row)
-    found = np.empty((last - first, len(rank)), spectra.dtype)
-    value, place = np.empty((SIDE, n), spectra.dtype), np.empty(n, np.int64)
-    source, target = np.ascontiguousarray(spectra).reshape(spectra.size), value.reshape(value.size)
-    for start in range(first, last, SIDE):
-        n_bands = min(SIDE, last - start)
-        for r in range(n):
-            place[r] = row[r] * spectra.shape[1] + start
-        n_turned = n - n % SIDE if n_bands == SIDE else 0
-        for r in range(0, n_turned, SIDE):
-            turn_square(source, place, r, target, r, n)
-        for r in range(n_turned, n):
-            for b in range(n_bands):
-                value[b, r] = source[place[r] + b]
-        for b in range(n_bands):
-            _pick(value[b], rank, found[start + b - first])
+    found = np.empty((len(bands), len(rank)), bands.dtype)
+    value = np.empty(len(chosen), bands.dtype)
+    for b in range(len(bands)):
+        source = bands[b]
+        for t in range(len(chosen)):
+            value[t] = source[chosen[t]]
+        _pick(value, rank, found[b])
     return found
 
 
@@ -87,12 +99,12 @@ def _pick(value, rank, found):
 
 
 @njit(nogil=True, cache=True)
-def number_cells(spectra, table):
-    """Numbers (n_spectra, band) of the cells that spectra fall into; `table` (4, band): low, high, middle, width."""
-    n_spectra, n_bands = spectra.shape
-    cell = np.empty((n_spectra, n_bands), np.float64)
-    for y in range(n_spectra):
-        for b in range(n_bands):
-            value = min(max(np.float64(spectra[y, b]), table[0, b]), table[1, b])
-            cell[y, b] = np.rint((value - table[2, b]) / table[3, b])
-    return cell
+def number_cells(bands, table, cell):
+    """Set cell (band, spectrum) int16 to the numbers of the cells that values fall into; `table` (4, band): low, high,
+    middle, width."""
+    for b in range(len(bands)):
+        source, target = bands[b], cell[b]
+        low, high, middle, width = table[0, b], table[1, b], table[2, b], table[3, b]
+        for i in range(len(source)):
+            value = min(max(np.float64(source[i]), low), high)
+            target[i] = np.int16(np.rint((value - middle) / width))

@@ -44,35 +44,38 @@ def learn(scenes: Sequence[CleanedScene], chosen: Features) -> Basis:
         check_bands(scene, scenes[0].wavelength, scenes[0].source.path)
     n_valid = sum(int(scene.source.valid.sum()) for scene in scenes)
     every = -(-n_valid // MOST)
-    samples = [_spectra(scene, every) for scene in scenes]
-    pixels, every_spectrum = (np.concatenate(part) if len(part) > 1 else part[0] for part in zip(*samples, strict=True))
+    samples = [_sample(scene, every) for scene in scenes]
+    pixels = np.concatenate([pixel for pixel, _ in samples])
     share = min(1.0, SAMPLE / max(1, len(pixels)))
-    within = fences.fences(every_spectrum, np.flatnonzero(_is_chosen(pixels, share)))
-    sums = noise = features.no_sums(len(within.low))
+    parts = [part for _, parts in samples for part in parts]
+    within, cell = fences.fence_in(parts, np.flatnonzero(_is_chosen(pixels, share)))
     is_decided = chosen.method == "pca" and chosen.n_features != "auto"
     most_pairs = features.FEW_PAIRS if is_decided else features.MOST_PAIRS
-    for scene, (pixel, spectra) in zip(scenes, samples, strict=True):
-        sums += features.band_sums(spectra, within)
-        noise += features.noise_sums(spectra, pixel, scene.source.valid.shape[1], within, most_pairs)
-    return features.fit_basis(Learnt(sums, noise, within, scenes[0].wavelength), chosen.n_features, chosen.method)
+    noise, first = features.no_sums(len(cell)), 0
+    for scene, (pixel, _) in zip(scenes, samples, strict=True):
+        mine = cell[:, first : first + len(pixel)]
+        noise += features.noise_sums(mine, pixel, scene.source.valid.shape[1], most_pairs)
+        first += len(pixel)
+    learnt = Learnt(features.band_sums(cell), noise, within, scenes[0].wavelength)
+    return features.fit_basis(learnt, chosen.n_features, chosen.method)
 
 
-def _spectra(scene: CleanedScene, every: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Numbers (n_pixels,) and spectra (n_pixels, n_bands) of the usable pixels of each `every`-th group of lines.
+def _sample(scene: CleanedScene, every: int) -> tuple[NDArray[np.int64], list[NDArray[np.float32]]]:
+    """Numbers (n_pixels,) of the usable pixels of each `every`-th group of lines, and parts of their spectra.
 
-    They come strip by strip, in each line by line.
+    The parts (n_bands, …) come strip by strip, in each line by line.
     """
     width = scene.source.valid.shape[1]
 
     def of_strip(strip: Block) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         usable = strip.usable()
         line, sample = np.nonzero(usable)
-        return (strip.first + line) * width + strip.start + sample, kernels.take_spectra(strip.lines, usable)
+        return (strip.first + line) * width + strip.start + sample, kernels.take_bands(strip.lines, usable)
 
     blocks = scene.map_blocks(of_strip, lambda _, strips: strips, every)
-    pixel, spectra = (np.concatenate(part) for part in zip(*itertools.chain.from_iterable(blocks), strict=True))
-    scene.check_usable(len(pixel))
-    return pixel, spectra
+    pixel, parts = zip(*itertools.chain.from_iterable(blocks), strict=True)
+    scene.check_usable(sum(map(len, pixel)))
+    return np.concatenate(pixel), list(parts)
 
 
 def _is_chosen(pixel: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
