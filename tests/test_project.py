@@ -200,6 +200,7 @@ EDGES = {
         "model",
         "classifier",
         "coarse_columns",
+        "column_residuals",
         "column_scale",
         "row_order",
         "table_checks",

@@ -19,7 +19,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from gibbsite import cluster, coarse_columns, column_scale, features, maps, plan, sampling, start, streams, threads
+from gibbsite import (
+    cluster,
+    coarse_columns,
+    column_residuals,
+    column_scale,
+    features,
+    maps,
+    plan,
+    sampling,
+    start,
+    streams,
+    threads,
+)
 from gibbsite.components import Components, draw_components
 from gibbsite.row_order import sampling_order
 from gibbsite.sampling import Chain
@@ -108,14 +120,19 @@ def _renumber(draws: list[tuple[Components, Integers]], kept: Integers) -> list[
     return [(drawn, place[stands_for]) for drawn, stands_for in draws]
 
 
+def _project(rows: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows on these axes, each the same whatever rows stand beside it."""
+    return np.stack([(rows * axis).sum(1) for axis in axes.T], axis=1)
+
+
 class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     """Classifies what is labelled and discovers what is not, by one of igmm, i2gmm and ai2gmm.
 
     Features are standardised (by values that do not stray far from all others) and held as fixed point within ±32
-    standard deviations; nothing is projected, so whiten or reduce them first if there are many. Parameters are those of
-    the `fit` settings; `settings` takes further ones (kappa1, alpha, ...) as a mapping. Probabilities are the mean over
-    the best sweep and the last `averaged_sweeps` of each chain, and classes those that are the likeliest one of some
-    row.
+    standard deviations. A column that others tell nearly is replaced by what it says beyond them; otherwise nothing is
+    projected, so whiten or reduce them first if there are many. Parameters are those of the `fit` settings; `settings`
+    takes further ones (kappa1, alpha, ...) as a mapping. Probabilities are the mean over the best sweep and the last
+    `averaged_sweeps` of each chain, and classes those that are the likeliest one of some row.
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by name
@@ -151,6 +168,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         if len(known) > MOST_KNOWN:
             raise ValueError(f"found {len(known)} known classes, expected {MOST_KNOWN} at most; label fewer of them")
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
+        with threadpool_limits(1):
+            self._axes = column_residuals.find_axes(self._scale.apply(table))
         feature, seed = self._quantise(table), self._seed()
         order, spread = sampling_order(feature, seed), coarse_columns.spread(table, seed)
         sampled = feature if spread is table else self._quantise(spread)
@@ -216,7 +235,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _quantise(self, table: NDArray[np.float64]) -> NDArray[np.int16]:
-        return features.quantise(self._scale.apply(table))
+        standard = self._scale.apply(table)
+        return features.quantise(standard if self._axes is None else _project(standard, self._axes))
 
     def _run(self, rows: Tile, chosen: Fit, rules: Rules) -> Run:
         """One chain from its start to its end."""
