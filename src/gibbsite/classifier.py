@@ -120,11 +120,6 @@ def _renumber(draws: list[tuple[Components, Integers]], kept: Integers) -> list[
     return [(drawn, place[stands_for]) for drawn, stands_for in draws]
 
 
-def _project(rows: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows on these axes, each the same whatever rows stand beside it."""
-    return np.stack([(rows * axis).sum(1) for axis in axes.T], axis=1)
-
-
 class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     """Classifies what is labelled and discovers what is not, by one of igmm, i2gmm and ai2gmm.
 
@@ -235,8 +230,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _quantise(self, table: NDArray[np.float64]) -> NDArray[np.int16]:
-        standard = self._scale.apply(table)
-        return features.quantise(standard if self._axes is None else _project(standard, self._axes))
+        return features.quantise(column_residuals.project(self._scale.apply(table), self._axes))
 
     def _run(self, rows: Tile, chosen: Fit, rules: Rules) -> Run:
         """One chain from its start to its end."""

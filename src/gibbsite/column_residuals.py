@@ -53,3 +53,13 @@ def find_axes(standard: Floats) -> Floats | None:
         axes.append(axis / np.sqrt(left))
         before.append(one)
     return np.array(axes).T
+
+
+def project(standard: Floats, axes: Floats | None) -> Floats:
+    """The rows on these axes, if any, each the same whatever rows stand beside it (BLAS does not grant that)."""
+    if axes is None:
+        return standard
+    out = np.zeros((len(standard), axes.shape[1]))
+    for number, column in zip(*np.nonzero(axes.T), strict=True):
+        out[:, number] += axes[column, number] * standard[:, column]
+    return out
