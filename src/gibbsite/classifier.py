@@ -163,10 +163,12 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         if len(known) > MOST_KNOWN:
             raise ValueError(f"found {len(known)} known classes, expected {MOST_KNOWN} at most; label fewer of them")
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
+        seed = self._seed()
+        spread = coarse_columns.spread(table, seed)
         with threadpool_limits(1):
-            self._axes = column_residuals.find_axes(self._scale.apply(table))
-        feature, seed = self._quantise(table), self._seed()
-        order, spread = sampling_order(feature, seed), coarse_columns.spread(table, seed)
+            self._axes = column_residuals.find_axes(self._standardise(spread))
+        feature = self._quantise(table)
+        order = sampling_order(feature, seed)
         sampled = feature if spread is table else self._quantise(spread)
         rows = Tile(0, sampled[order], index[order])
         chosen = Fit.model_validate(
@@ -230,7 +232,10 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _quantise(self, table: NDArray[np.float64]) -> NDArray[np.int16]:
-        return features.quantise(column_residuals.project(self._scale.apply(table), self._axes))
+        return features.quantise(column_residuals.project(self._standardise(table), self._axes))
+
+    def _standardise(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.clip(self._scale.apply(table), -features.FIXED_CLIP, features.FIXED_CLIP)
 
     def _run(self, rows: Tile, chosen: Fit, rules: Rules) -> Run:
         """One chain from its start to its end."""
