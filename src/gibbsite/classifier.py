@@ -165,11 +165,12 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         index = np.where(label == UNLABELLED, -1, np.searchsorted(known, label)).astype(np.int16)
         seed = self._seed()
         spread = coarse_columns.spread(table, seed)
+        standard = self._standardise(spread)
         with threadpool_limits(1):
-            self._axes = column_residuals.find_axes(self._standardise(spread))
-        feature = self._quantise(table)
+            self._axes = column_residuals.find_axes(standard)
+        sampled = features.quantise(column_residuals.project(standard, self._axes))
+        feature = sampled if spread is table else self._quantise(table)
         order = sampling_order(feature, seed)
-        sampled = feature if spread is table else self._quantise(spread)
         rows = Tile(0, sampled[order], index[order])
         chosen = Fit.model_validate(
             {"model": self.model, "sweeps": int(self.sweeps), "chains": int(self.chains), "class_rule": self.class_rule}

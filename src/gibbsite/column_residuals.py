@@ -93,4 +93,5 @@ def _step(column: Floats) -> float:
     if 2 * len(found) > len(column):
         return 0.0
     steps = np.diff(found)
-    return float(steps[steps > ALIKE].min(initial=np.inf)) if (steps > ALIKE).any() else 0.0
+    steps = steps[steps > ALIKE]
+    return float(steps.min()) if steps.size else 0.0
