@@ -179,7 +179,7 @@ def test_probabilities_are_averaged_over_the_last_sweeps_of_all_chains() -> None
         for chains, n in ((1, 1), (1, 8), (1, 100), (3, 8))
     ]
     # The best sweep stands before them; burn-in is never averaged.
-    assert [len(one._draws) for one in fitted] == [2, 9, 12, 27]
+    assert [len(one._consensus.draws) for one in fitted] == [2, 9, 12, 27]
     assert all(one.classes_.tolist() == fitted[0].classes_.tolist() for one in fitted)
     for one in fitted:
         probability = one.predict_proba(x)
@@ -206,7 +206,7 @@ def test_a_rare_class_is_kept_though_none_of_its_rows_is_among_those_spread_over
     x = generator.normal(size=(3000, 3)) + 6.0 * np.eye(3)[generator.integers(0, 3, 3000)]
     rare = 3 * np.arange(10, 40) + 1
     x[rare] = 12.0 + 0.3 * generator.normal(size=(30, 3))
-    monkeypatch.setattr("gibbsite.classifier.MATCHED_ROWS", 1000)
+    monkeypatch.setattr("gibbsite.consensus.MATCHED_ROWS", 1000)
     fitted = NonExhaustiveClassifier(sweeps=12, chains=2, averaged_sweeps=4, random_state=2).fit(x)
     assert len(set(fitted.labels_[rare].tolist())) == 1
     assert (fitted.labels_ == fitted.labels_[rare[0]]).sum() == 30

@@ -182,7 +182,7 @@ MATHS = {
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),
-    *("start", "start_cells", "fusion", "sampling", "plan", "class_splits"),
+    *("start", "start_cells", "fusion", "sampling", "plan", "class_splits", "consensus"),
 }
 EDGES = {
     *("cli", "steps", "simulate", "cluster", "store", "scene", "scenes"),

@@ -24,8 +24,8 @@ from gibbsite import (
     coarse_columns,
     column_residuals,
     column_scale,
+    consensus,
     features,
-    maps,
     plan,
     sampling,
     start,
@@ -33,6 +33,7 @@ from gibbsite import (
     threads,
 )
 from gibbsite.components import Components, draw_components
+from gibbsite.consensus import Consensus
 from gibbsite.row_order import sampling_order
 from gibbsite.sampling import Chain
 from gibbsite.settings import Cluster, Fit
@@ -44,10 +45,6 @@ from gibbsite.tiles import Tile
 
 MOST_KNOWN = 2**15 - 1
 """Known classes that a tile can number."""
-MATCHED_ROWS = 20_000
-"""About so many rows, spread over the table, tell which classes of two sweeps are the same."""
-ROWS_OF_CLASS = 50
-"""And so many of every class: a rare one may have none among them."""
 
 
 @dataclass(frozen=True)
@@ -79,47 +76,6 @@ def chain_rules(chosen: Fit, seed: int, chain: int, sizes: tuple[int, int, int])
     return replace(rules, is_grouped=chain % 2 == 1)
 
 
-def match_draws(runs: list[Run], feature: NDArray[np.int16], n_known: int) -> list[tuple[Components, Integers]]:
-    """Draws of all chains, and for which common class each of their classes stands; -1 for what passes.
-
-    One sweep is a matter of chance where classes overlap, and so is where one chain has settled: the mean over many is
-    right more often. The chains take turns, so that none of them says alone which classes there are.
-    """
-    by_run = [run.draws() for run in sorted(runs, key=lambda run: -run.log_joint)]
-    draws = [drawn for turn in zip(*by_run, strict=True) for drawn in turn]
-    some = feature[_matched_rows(feature, [drawn for one in by_run for drawn in (one[0], one[-1])])]
-    answers = (maps.class_probabilities(some, [drawn], features.FIXED_STEP) for drawn in draws)
-    found, mean = maps.common_classes(answers, n_known)
-    # What is seen in few draws and never likeliest is left out.
-    n_seen = np.bincount(np.concatenate(found), minlength=mean.shape[1])
-    is_kept = np.isin(np.arange(mean.shape[1]), mean.argmax(1)) | (2 * n_seen >= len(draws))
-    return _renumber(list(zip(draws, found, strict=True)), np.flatnonzero(is_kept))
-
-
-def _matched_rows(feature: NDArray[np.int16], draws: list[Components]) -> Integers:
-    """Numbers of rows spread over the table, and of some of each class of these draws; all rows of a small table."""
-    n_rows = len(feature)
-    if n_rows <= MATCHED_ROWS:
-        return np.arange(n_rows)
-    chosen = [np.arange(0, n_rows, -(-n_rows // MATCHED_ROWS))]
-    for drawn in draws:
-        parts = (feature[start : start + MATCHED_ROWS] for start in range(0, n_rows, MATCHED_ROWS))
-        winner = [maps.class_probabilities(part, [drawn], features.FIXED_STEP).argmax(1) for part in parts]
-        by_class = np.argsort(np.concatenate(winner), kind="stable")
-        ends = np.cumsum(np.bincount(np.concatenate(winner)))
-        chosen += [rows[:: -(-len(rows) // ROWS_OF_CLASS) or 1] for rows in np.split(by_class, ends)]
-    return np.unique(np.concatenate(chosen))
-
-
-def _renumber(draws: list[tuple[Components, Integers]], kept: Integers) -> list[tuple[Components, Integers]]:
-    """The draws with only these classes left, in this order."""
-    n_classes = 1 + max(int(stands_for.max()) for _, stands_for in draws)
-    # The last one is for classes that stand for none: -1.
-    place = np.full(n_classes + 1, -1)
-    place[kept] = np.arange(len(kept))
-    return [(drawn, place[stands_for]) for drawn, stands_for in draws]
-
-
 class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     """Classifies what is labelled and discovers what is not, by one of igmm, i2gmm and ai2gmm.
 
@@ -127,7 +83,8 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
     standard deviations. A column that others tell nearly is replaced by what it says beyond them; otherwise nothing is
     projected, so whiten or reduce them first if there are many. Parameters are those of the `fit` settings; `settings`
     takes further ones (kappa1, alpha, ...) as a mapping. Probabilities are the mean over the best sweep and the last
-    `averaged_sweeps` of each chain, and classes those that are the likeliest one of some row.
+    `averaged_sweeps` of each chain, and classes those that are the likeliest one of some row; discovered ones that are
+    better one Gaussian than two are one.
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by name
@@ -180,8 +137,13 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         with threadpool_limits(1):
             sizes = (*rows.feature.shape, len(known))
             runs = [self._run(rows, chosen, chain_rules(chosen, seed, n, sizes)) for n in range(chosen.chains)]
-            self._draws = match_draws(runs, rows.feature, len(known))
-        self.labels_ = self._adopt(self._average(feature).argmax(1), known)
+            ranked = sorted(runs, key=lambda run: -run.log_joint)
+            apart = consensus.match([run.draws() for run in ranked], rows.feature, len(known))
+            winner = apart.probability(feature).argmax(1)
+            found = apart.joined(sampled, winner, len(known), ranked[0].chain.best.prior)
+            if found.n_classes < apart.n_classes:
+                winner = found.probability(feature).argmax(1)
+        self.labels_ = self._adopt(found, winner, known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
         self.log_joint_ = max(run.log_joint for run in runs)
         return self
@@ -197,18 +159,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "classes_")
         table = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         check_finite(table)
-        return self._average(self._quantise(table))
-
-    def _average(self, feature: NDArray[np.int16]) -> NDArray[np.float64]:
-        """(n_rows, n_classes) mean of the draws' probabilities."""
-        n_classes = 1 + max(int(stands_for.max()) for _, stands_for in self._draws)
-        # Not 0: a row far from all others may be of classes that were left out.
-        total = np.full((len(feature), n_classes), np.finfo(np.float64).tiny)
-        for drawn, stands_for in self._draws:
-            is_matched = stands_for >= 0
-            probability = maps.class_probabilities(feature, [drawn], features.FIXED_STEP)
-            total[:, stands_for[is_matched]] += probability[:, is_matched]
-        return np.asarray(total / total.sum(1, keepdims=True))
+        return self._consensus.probability(self._quantise(table))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -262,26 +213,16 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             )
         return Run(chain, rules, list(recent))
 
-    def _adopt(self, winner: Integers, known: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _adopt(self, found: Consensus, winner: Integers, known: NDArray[np.int64]) -> NDArray[np.int64]:
         """The rows' labels, from the likeliest class of each: known classes, and new ones by size."""
         n_known = len(known)
-        size = np.bincount(winner, minlength=n_known)
+        size = np.bincount(winner, minlength=found.n_classes)
         new = n_known + np.argsort(-size[n_known:], kind="stable")
         order = np.append(np.arange(n_known), new[size[new] > 0])
-        self._draws, self._found = _renumber(self._draws, order), np.argsort(order)
+        place = np.full(found.n_classes, -1)
+        place[order] = np.arange(len(order))
+        self._consensus, self._found = found.moved(place), np.argsort(order)
         self.classes_ = np.append(known, int(known.max(initial=-1)) + 1 + np.arange(len(order) - n_known))
         self.is_known_ = np.arange(len(order)) < n_known
-        self.n_components_ = self._count_components()
-        place = np.zeros(len(size), np.int64)
-        place[order] = np.arange(len(order))
+        self.n_components_ = self._consensus.n_components()
         return self.classes_[place[winner]]
-
-    def _count_components(self) -> NDArray[np.int64]:
-        """(n_classes,) components of each class, the mean over the draws that have it."""
-        n_components, n_draws = np.zeros(len(self.classes_)), np.zeros(len(self.classes_))
-        for drawn, stands_for in self._draws:
-            is_matched = stands_for >= 0
-            count = np.bincount(drawn.class_of, minlength=len(stands_for))
-            n_components[stands_for[is_matched]] += count[is_matched]
-            n_draws[stands_for[is_matched]] += 1.0
-        return np.rint(n_components / n_draws).astype(np.int64)
