@@ -52,14 +52,18 @@ def timed(work: Callable[[], object], times: int = 5) -> tuple[float, float]:
 
 
 def in_turn(work: dict[str, Callable[[], object]], before: Callable[[], object]) -> dict[str, np.ndarray]:
-    """Wall and processor seconds (TIMES, 2) of each, done in turn: what the machine does meanwhile meets all alike."""
+    """Wall and processor seconds (TIMES, 2) of each, done in turn: what the machine does meanwhile meets all alike.
+
+    Work that is done in another process answers with these itself.
+    """
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
     for _ in range(TIMES):
         for name, call in work.items():
             before()
             start = time.perf_counter(), time.process_time()
-            call()
-            taken[name].append((time.perf_counter() - start[0], time.process_time() - start[1]))
+            answer = call()
+            here = time.perf_counter() - start[0], time.process_time() - start[1]
+            taken[name].append(answer if isinstance(answer, tuple) else here)
     return {name: np.array(times) for name, times in taken.items()}
 
 
@@ -86,6 +90,22 @@ def once(folder: Path) -> None:
     print(f"peak memory of one run: {int(peak.split()[1]) / 2**20:.2f} GB")
 
 
+READ_ONCE = """
+import sys, time
+import numpy as np
+start = time.perf_counter(), time.process_time()
+np.array(np.memmap(sys.argv[1], "<f4", "r"))
+print(time.perf_counter() - start[0], time.process_time() - start[1])
+"""
+
+
+def read_once(image: Path) -> tuple[float, float]:
+    """Wall and processor seconds of reading the file in a process that has read nothing before."""
+    told = subprocess.run([sys.executable, "-c", READ_ONCE, str(image)], check=True, capture_output=True, text=True)
+    wall, processor = map(float, told.stdout.split())
+    return wall, processor
+
+
 def forget(path: Path) -> None:
     """Drop the file's pages from the page cache."""
     with path.open("rb") as file:
@@ -105,6 +125,7 @@ def speed(folder: Path) -> None:
         del scene, learnt  # a mapped page cannot be dropped
         taken = in_turn(
             {
+                "memmap, copy, once in a process": lambda: read_once(image),
                 "memmap, copy": lambda: np.array(np.memmap(image, "<f4", "r")),
                 "memmap, copy into memory that was given back just now": lambda: np.array(np.memmap(image, "<f4", "r")),
                 "memmap, sum": lambda: np.memmap(image, "<f4", "r").sum(),

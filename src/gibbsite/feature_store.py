@@ -148,11 +148,10 @@ def _written(
     blocks: Iterable[FeatureBlock], arrays: dict[str, Future[zarr.Array]], pool: ThreadPoolExecutor
 ) -> Iterator[FeatureBlock]:
     """The blocks, each put into the arrays behind the one before, in threads while the next is made."""
-    end, puts = 0, deque[Future[None]]()
+    first, puts = 0, deque[Future[None]]()
     for block in blocks:
-        place = slice(end, end + len(block.pixel))
-        puts += [pool.submit(_put, array, place, getattr(block, name)) for name, array in arrays.items()]
-        end = place.stop
+        puts += [pool.submit(_put, array, first, getattr(block, name)) for name, array in arrays.items()]
+        first += -(-len(block.pixel) // CHUNK_PIXELS)
         # Two blocks may wait to be written; more would pile up in memory.
         while len(puts) > 2 * len(arrays):
             puts.popleft().result()
@@ -161,8 +160,10 @@ def _written(
         put.result()
 
 
-def _put(array: Future[zarr.Array], place: slice, values: NDArray[np.generic]) -> None:
-    array.result()[place] = values
+def _put(array: Future[zarr.Array], first: int, values: NDArray[np.generic]) -> None:
+    """Put values into the array from chunk `first` on."""
+    for number, start in enumerate(range(0, len(values), CHUNK_PIXELS), first):
+        store.put_chunk(array.result(), number, values[start : start + CHUNK_PIXELS])
 
 
 def _whole_chunks(blocks: Iterable[FeatureBlock]) -> Iterator[FeatureBlock]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import zarr
+from numcodecs import Blosc
 from numpy.typing import NDArray
 from zarr.codecs import BloscCodec
 
@@ -141,6 +142,22 @@ def add_array(
     if data.size:
         array[...] = data
     return array
+
+
+def put_chunk(array: zarr.Array, number: int, values: NDArray[Any]) -> None:
+    """Put values into a chunk of a new array, by its number along the first axis; only the last one may be short.
+
+    The same file as `array[...] = values` makes, for which zarr takes a millisecond, mostly with the interpreter's lock
+    in its hands: all threads that clean spectra would wait for it.
+    """
+    whole = np.full(array.chunks, array.fill_value, array.dtype)
+    whole[: len(values)] = values
+    if (whole == array.fill_value).all():
+        return
+    key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
+    place = Path(array.store.root) / array.path / key
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(Blosc("lz4", clevel=5, shuffle=Blosc.SHUFFLE).encode(whole))
 
 
 def line_chunks(shape: tuple[int, int]) -> tuple[int, int]:
