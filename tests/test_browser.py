@@ -21,6 +21,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from gibbsite import store
 from gibbsite.pixel_spectra import fill
 from gibbsite.raster import rgba
 from gibbsite.scene import open_cube
@@ -52,6 +53,12 @@ def page(results: Results) -> Path:
     spectra.run(argparse.Namespace(**scenes, out_dir=folder), Settings())
     facts = {"spectra": folder / "spectra.csv", **scenes}
     interpret.run(argparse.Namespace(**facts, features=[], out=folder / "interpretation.json"), Settings())
+    meaning = json.loads((folder / "interpretation.json").read_text(encoding="utf-8"))
+    # Of the discovered classes all but the first may be mixtures.
+    for item in meaning:
+        between = item["code"] > NEW
+        item |= {"suspected_mixture": between, "mixture": [{"name": "talc", "share": 1.0}] * between, "apart": 0.2}
+    store.write_json(folder / "interpretation.json", meaning)
     told = {
         "labels": [],
         "chains": results.chains,
@@ -202,6 +209,18 @@ def test_pressing_a_class_lights_it_on_the_map_and_dims_the_others(opened: webdr
     assert opened.find_element(By.CSS_SELECTOR, f".chip[data-code='{NEW}']").get_attribute("aria-pressed") == "true"
     opened.find_element(By.CSS_SELECTOR, "[data-show='all']").click()
     assert seen(picture_of_map(opened), 1) == pytest.approx(seen(before, 1), rel=0.05)
+
+
+def test_new_classes_are_lit_together_and_mixtures_left_out(opened: webdriver.Chrome, results: Results) -> None:
+    def lit() -> set[int]:
+        chips = opened.find_elements(By.CSS_SELECTOR, ".chip[aria-pressed='true']")
+        return {int(str(chip.get_attribute("data-code"))) for chip in chips}
+
+    new = {int(str(item["code"])) for item in results.classes if not item["is_known"]}
+    assert len(new) > 1
+    for shown, codes in {"new": new, "unmixed": {NEW}, "all": set()}.items():
+        opened.find_element(By.CSS_SELECTOR, f"[data-show='{shown}']").click()
+        assert lit() == codes
 
 
 def test_the_opacity_shows_the_composite_behind_the_classes(opened: webdriver.Chrome, results: Results) -> None:

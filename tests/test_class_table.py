@@ -24,6 +24,9 @@ MEANING = [
         "code": 3,
         "suspected_artefact": True,
         "artefact_reasons": ["only a band at 2.1 µm", "2 detector columns"],
+        "suspected_mixture": True,
+        "mixture": [{"name": "olivine", "share": 0.6123}, {"name": "jarosite", "share": 0.3877}],
+        "apart": 0.4567,
         "nearest_known": "olivine",
         "matches": [{"name": "jarosite", "score": 0.98765}, {"name": "alunite", "score": 0.5}],
     },
@@ -66,12 +69,13 @@ def test_interpretation_fills_its_columns_and_leaves_the_others_empty(tmp_path: 
     path = tmp_path / "interpretation.json"
     path.write_text(json.dumps(MEANING), encoding="utf-8")
     found = table(class_table.read_interpretation(path, CLASSES))
-    columns = ("nearest_known", "suspected_artefact", "artefact_reasons", "best_match", "match_score")
+    columns = class_table.COLUMNS[-8:]
     assert [found["3"][name] for name in columns] == [
-        *("olivine", "true", "only a band at 2.1 µm; 2 detector columns", "jarosite", "0.9877"),
+        *("olivine", "true", "only a band at 2.1 µm; 2 detector columns"),
+        *("true", "0.61 olivine + 0.39 jarosite", "0.46", "jarosite", "0.9877"),
     ]
-    assert [found["1"][name] for name in columns] == ["", "false", "", "", ""]
-    assert [found["2"][name] for name in columns] == [""] * 5
+    assert [found["1"][name] for name in columns] == ["", "false", "", "", "", "", "", ""]
+    assert [found["2"][name] for name in columns] == [""] * 8
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ FLOOR = {"__init__", "errors", "settings"}
 MATHS = {
     *("statistics", "niw", "kernels", "features", "fences", "streams", "diagnostics"),
     *("clean", "crism", "evaluate", "palette", "spectra", "threads"),
-    *("continuum", "bland", "absorptions", "matching", "artefacts", "whereabouts", "pixel_spectra"),
+    *("continuum", "bland", "absorptions", "matching", "mixtures", "artefacts", "whereabouts", "pixel_spectra"),
 }
 SAMPLER = {
     *("gibbs", "moves", "class_rules", "splits", "replay", "hyper", "maps", "state", "tiles", "components"),

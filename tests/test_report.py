@@ -417,6 +417,26 @@ def test_a_suspected_artefact_is_told_on_its_card_with_the_reasons(results: Resu
     assert meaning[4]["matches"][0]["name"] in text
 
 
+def test_mixtures_are_told_on_their_cards_and_named_last(results: Results, tmp_path: Path) -> None:
+    meaning = json.loads((results.folder / "interpretation.json").read_text(encoding="utf-8"))
+    new = [item for item in meaning if not item["is_known"]]
+    between = [{"name": "<olivine>", "share": 0.625}, {"name": "talc", "share": 0.375}]
+    new[0] |= {"suspected_mixture": True, "mixture": between, "apart": 0.34}
+    new[1] |= {"suspected_mixture": False, "mixture": between[:1], "apart": 2.71}
+    args = arguments(results, tmp_path / "report.html")
+    args.interpretation = tmp_path / "interpretation.json"
+    store.write_json(args.interpretation, meaning)
+    step.run(args, Settings())
+    text = " ".join(Tags(args.out.read_text(encoding="utf-8")).text.split())
+    assert "May be a mixture: 62 % <olivine> + 38 % talc (0.3 spreads off)." in text
+    assert "No mixture of larger classes comes near: the nearest is 2.7 spreads off." in text
+    assert "1 of them may be a mixture of other classes." in text
+    assert text.count("mixed?") == 1
+    assert "Only new classes that are no mixtures" in text
+    named = text[text.index("discovered") :]
+    assert named.index(new[1]["name"]) < named.index(new[0]["name"])
+
+
 def test_figures_of_hundreds_of_classes_stay_within_a_page_and_name_the_largest() -> None:
     colours = class_colours(0, 300)
     classes = [{"code": k, "name": f"new-{k}", "is_known": False, "colour": colours[k - 1]} for k in range(1, 301)]

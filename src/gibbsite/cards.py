@@ -14,6 +14,9 @@ SPARKLINE = (240.0, 64.0)
 NOT_INTERPRETED: Mapping[str, Any] = {
     "suspected_artefact": False,
     "artefact_reasons": [],
+    "suspected_mixture": False,
+    "mixture": [],
+    "apart": None,
     "nearest_known": None,
     "matches": [],
     "bands": [],

@@ -29,6 +29,9 @@ COLUMNS = (
     "nearest_known",
     "suspected_artefact",
     "artefact_reasons",
+    "suspected_mixture",
+    "mixture",
+    "apart",
     "best_match",
     "match_score",
 )
@@ -98,17 +101,24 @@ def read_interpretation(path: Path, classes: Classes) -> Interpretation:
 
 
 def _meaning(item: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The last five columns; empty where nothing was said."""
+    """The last eight columns; empty where nothing was said."""
     if item is None:
-        return ("",) * 5
+        return ("",) * 8
     best = next(iter(item.get("matches") or ()), None)
     return (
         item.get("nearest_known") or "",
-        "" if item.get("suspected_artefact") is None else _word(bool(item["suspected_artefact"])),
+        _claim(item.get("suspected_artefact")),
         "; ".join(item.get("artefact_reasons") or ()),
+        _claim(item.get("suspected_mixture")),
+        " + ".join(f"{part['share']:.2f} {part['name']}" for part in item.get("mixture") or ()),
+        "" if item.get("apart") is None else _number(item["apart"], 2),
         best["name"] if best else "",
         _number(best["score"], 4) if best else "",
     )
+
+
+def _claim(claim: bool | None) -> str:
+    return "" if claim is None else _word(bool(claim))
 
 
 def _word(claim: bool) -> str:

@@ -1,4 +1,5 @@
-"""What a class may be: its absorption bands, the library spectra most like it, and why it may be an artefact.
+"""What a class may be: its absorption bands, the library spectra most like it, the nearest mixture of other classes,
+and why it may be an artefact.
 
 `read` and `write_json` are the contract with the steps that show it: a list with one object per class.
 """
@@ -9,15 +10,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gibbsite import artefacts
 from gibbsite.continuum import Band, find_bands
 from gibbsite.errors import InputError
 from gibbsite.matching import Floats, Reference, likeness, rank, shape
+from gibbsite.mixtures import nearest_mixtures
+from gibbsite.model import Model
 from gibbsite.spectra import Classes, ClassSpectra
 from gibbsite.whereabouts import Places
 
 Shapes = Sequence[tuple[Reference, Floats]]
-KEYS = ("code", "suspected_artefact", "artefact_reasons", "nearest_known", "matches", "bands")
+KEYS = (
+    *("code", "suspected_artefact", "artefact_reasons", "suspected_mixture", "mixture", "apart"),
+    *("nearest_known", "matches", "bands"),
+)
 """What readers rely on, of every class."""
 
 
@@ -64,6 +72,25 @@ def interpret(
             }
         )
     return found
+
+
+def mixtures(model: Model) -> list[dict[str, Any]]:
+    """For each class whether it may be a mixture of others, the nearest mixture, and how far from it it lies."""
+    mean, variance = model.moments()
+    n_pixels = np.array([item["n_pixels"] for item in model.classes], np.float64)
+    is_there = np.isfinite(variance)
+    spread = np.sqrt(np.average(variance[is_there], weights=n_pixels[is_there] + 1.0))
+    return [
+        {
+            "suspected_mixture": nearest is not None and nearest.is_near,
+            "mixture": [
+                {"name": model.classes[index]["name"], "share": round(share, 4)}
+                for index, share in (nearest.parts if nearest else ())
+            ],
+            "apart": round(nearest.apart, 4) if nearest else None,
+        }
+        for nearest in nearest_mixtures(mean, float(spread), model.n_known)
+    ]
 
 
 def suspicions(bands: Sequence[Mapping[str, float]], places: Places, usual: tuple[int, float, float]) -> list[str]:

@@ -40,6 +40,25 @@ class Model:
         """Known classes; they come first."""
         return sum(facts["is_known"] for facts in self.classes)
 
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean (n_classes, n_features) of each class and its variance (n_classes,), that of an average feature.
+
+        Both are NaN of a known class that no component is left of.
+        """
+        mean = np.full((len(self.classes), self.mean.shape[2]), np.nan)
+        variance = np.full(len(mean), np.nan)
+        covariance = np.linalg.inv(self.whiten.swapaxes(2, 3) @ self.whiten)
+        within = np.diagonal(covariance, axis1=2, axis2=3).mean(axis=(0, 2))
+        for index in np.unique(self.class_of):
+            own = self.class_of == index
+            # The weights of a class may all be tiny.
+            share = np.exp(self.log_weight[:, own] - self.log_weight[:, own].max(axis=1, keepdims=True))
+            share = (share / share.sum(axis=1, keepdims=True))[..., None]
+            mean[index] = (share * self.mean[:, own]).sum(axis=1).mean(axis=0)
+            apart = (share * (self.mean[:, own] - mean[index]) ** 2).sum(axis=1)
+            variance[index] = within[index] + apart.mean()
+        return mean, variance
+
     def draws(self) -> list[Components]:
         """The draws as components."""
         parts = zip(self.log_weight, self.mean, self.centre, self.whiten, strict=True)

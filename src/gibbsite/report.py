@@ -183,8 +183,8 @@ def _pixel_facts(facts: Facts) -> dict[str, Any]:
 
 
 def _summary(facts: Facts, cards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The numbers of the first sentence; it names the first discovered classes."""
-    new = [card for card in cards if not card["is_known"]]
+    """The numbers of the first sentence; it names discovered classes by size, those that may be mixtures last."""
+    new = sorted((card for card in cards if not card["is_known"]), key=lambda card: card["suspected_mixture"])
     sources = {item["source"] for item in (facts.evaluation or {}).get("scored", ()) if item["n_pixels"]}
     return {
         "has_truth": RASTER in sources,
@@ -194,6 +194,7 @@ def _summary(facts: Facts, cards: Sequence[Mapping[str, Any]]) -> dict[str, Any]
         "n_known": len(facts.classes) - len(new),
         "n_new": len(new),
         "n_suspected": sum(card["suspected_artefact"] for card in new),
+        "n_mixed": sum(card["suspected_mixture"] for card in new),
         "named": new[:NAMED],
         "n_unnamed": max(0, len(new) - NAMED),
         "mean_f1": facts.evaluation["mean_f1"] if facts.evaluation else None,

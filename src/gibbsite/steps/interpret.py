@@ -1,4 +1,4 @@
-"""What each class may be, and whether it may be an artefact, as interpretation.json."""
+"""What each class may be, and whether it may be a mixture of others or an artefact, as interpretation.json."""
 
 import argparse
 import logging
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gibbsite import interpretation, library, mapped_scenes, raster, store, whereabouts
 from gibbsite.errors import InputError
+from gibbsite.model import read_model
 from gibbsite.rows import Listed, Rows, blocks_of, edges_of
 from gibbsite.settings import Settings
 from gibbsite.spectra import Classes, positions_of
@@ -43,7 +44,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     pairs = mapped_scenes.pairs(args)
     if args.features and len(args.features) != len(pairs):
         raise InputError(f"found {len(args.features)} features for {len(pairs)} cubes; give one per cube, or none")
-    classes = store.read(args.model, "model").attrs["classes"]
+    model = read_model(args.model)
+    classes = model.classes
     spectra = read_table(args.spectra, classes)
     limits = interpretation.covered(spectra.wavelength, settings.spectra.wavelengths)
     references = library.built_in() if settings.interpret.built_in else []
@@ -54,12 +56,15 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     found = interpretation.interpret(spectra, classes, shapes, limits, settings.interpret.min_depth)
     scenes = [read_scene(pair, features) for pair, features in zip_longest(pairs, args.features)]
     places, usual = _places(scenes, classes)
-    for item, own in zip(found, places, strict=True):
+    for item, mixed, own in zip(found, interpretation.mixtures(model), places, strict=True):
+        item.update(mixed)
         reasons = [] if item["is_known"] else interpretation.suspicions(item["bands"], own, usual)
         item["suspected_artefact"], item["artefact_reasons"] = bool(reasons), reasons
         item["matches"] = item["matches"][: settings.interpret.candidates]
         if reasons:
             log.warning("%s is a suspected artefact: %s", item["name"], "; ".join(reasons))
+    n_new, n_mixed = len(classes) - model.n_known, sum(item["suspected_mixture"] for item in found)
+    log.info("%d of %d discovered classes may be mixtures of others", n_mixed, n_new)
     store.write_json(args.out, found)
     log.info("wrote %s", args.out)
 

@@ -183,9 +183,12 @@
   for (const button of document.querySelectorAll("[data-show]")) {
     button.addEventListener("click", () => {
       lit.clear();
-      if (button.dataset.show === "new") {
-        chips.filter((chip) => chip.dataset.known === "false").forEach((chip) => lit.add(Number(chip.dataset.code)));
-      }
+      const shown = {
+        all: () => false,
+        new: (chip) => chip.dataset.known === "false",
+        unmixed: (chip) => chip.dataset.known === "false" && chip.dataset.mixed === "false",
+      }[button.dataset.show];
+      chips.filter(shown).forEach((chip) => lit.add(Number(chip.dataset.code)));
       refresh();
     });
   }
