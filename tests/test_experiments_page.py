@@ -49,7 +49,8 @@ def mapped() -> Mapped:
     ]
     return Mapped(
         held_out={"mean_f1": 0.95, "n_pixels": 70}, truth={"mean_f1": 0.8, "classes": truth}, n_new=2,
-        flagged={"new-2": "few columns"}, wavelength=wavelength, spectra={"new-1": np.ones(60), "new-2": dip},
+        n_unmixed=1, flagged={"new-2": "few columns"},
+        wavelength=wavelength, spectra={"new-1": np.ones(60), "new-2": dip},
     )  # fmt: skip
 
 
@@ -81,6 +82,7 @@ def test_the_artefact_is_told_as_found_and_flagged(folder):
     found = pd.read_csv(folder / "tables" / "crism.csv")
     assert found["artefact_is"].tolist() == ["new-2"] * 3
     assert found["artefact_flagged"].tolist() == ["yes"] * 3
+    assert found["no_mixtures"].tolist() == [1] * 3
     assert found["paper"].tolist() == [0.40, 0.77, 0.78]
 
 

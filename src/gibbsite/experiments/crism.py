@@ -28,6 +28,8 @@ class Mapped:
     truth: Mapping[str, Any]
     """Scores against all pixels of the simulated truth."""
     n_new: int
+    n_unmixed: int
+    """New classes that lie near no mixture of others."""
     flagged: Mapping[str, str]
     """New class that is suspected to be an artefact -> why."""
     wavelength: Floats
@@ -59,6 +61,7 @@ def read(folder: Path) -> Mapped:
         held_out=_scores(folder / "evaluation_held_out.json"),
         truth=_scores(folder / "evaluation_truth.json"),
         n_new=len(new),
+        n_unmixed=sum(not told[k]["suspected_mixture"] for k in new),
         flagged={
             classes[k]["name"]: "; ".join(told[k]["artefact_reasons"]) for k in new if told[k]["suspected_artefact"]
         },
@@ -81,6 +84,7 @@ def table(mapped: Mapping[str, Mapped]) -> pd.DataFrame:
                 "held_out_pixels": result.held_out["n_pixels"],
                 "scene_f1": _rounded(result.truth["mean_f1"]),
                 "new_classes": result.n_new,
+                "no_mixtures": result.n_unmixed,
                 **{f"f1 {name}": value for name, value in planted.items()},
                 "artefact_is": own,
                 "artefact_flagged": "yes" if own in result.flagged else "no",
