@@ -47,21 +47,37 @@ def test_classes_move_together_with_what_stands_for_them() -> None:
     np.testing.assert_allclose(after, before[:, [2, 0]] / before[:, [2, 0]].sum(1, keepdims=True))
 
 
+def sure(winner: np.ndarray, probability: float) -> np.ndarray:
+    """Probabilities (n_rows, n_classes) of rows that are of their winner with this one, and else of any."""
+    n_classes = winner.max() + 1
+    return probability * np.eye(n_classes)[winner] + (1.0 - probability) / n_classes
+
+
 def test_halves_of_a_cloud_become_one_class_and_clusters_stay_apart() -> None:
     pixels, cluster = clusters(900, 2, 3)
     half = 2 * cluster + (
         pixels.feature[:, 0] > np.array([np.median(pixels.feature[cluster == k, 0]) for k in range(3)])[cluster]
     )
     found = Consensus([draw(*[(0.0, 0.0)] * 6)], [np.arange(6)], 6)
-    assert found.joined(pixels.feature, half, 0, PLAIN).stands_for[0].tolist() == [0, 0, 1, 1, 2, 2]
+    assert found.joined(pixels.feature, sure(half, 0.9), 0, PLAIN).stands_for[0].tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_known_classes_are_never_joined() -> None:
     cloud = np.random.default_rng(3).normal(size=(600, 2))
     feature, quarter = np.round(cloud / STEP).astype(np.int16), (cloud[:, 0] > 0) + 2 * (cloud[:, 1] > 0)
     found = Consensus([draw(*[(0.0, 0.0)] * 4)], [np.arange(4)], 4)
-    joined = [found.joined(feature, quarter, n_known, PLAIN).stands_for[0].tolist() for n_known in range(5)]
+    joined = [found.joined(feature, sure(quarter, 0.9), n, PLAIN).stands_for[0].tolist() for n in range(5)]
     assert joined == [[0, 0, 0, 0], [0, 1, 1, 1], [0, 1, 2, 2], [0, 1, 2, 3], [0, 1, 2, 3]]
+    assert found.joined(feature, sure(quarter, 1.0), 0, PLAIN).n_classes == 4, "no row is in doubt between them"
+
+
+def test_classes_that_do_not_touch_stay_two_though_one_gaussian_would_fit_them_better() -> None:
+    turn = np.repeat(np.arange(8), 60)
+    angle = 2 * np.pi * turn / 8
+    ring = np.stack([np.cos(angle), np.sin(angle)], 1) * 3 + np.random.default_rng(1).normal(size=(480, 2)) * 0.1
+    feature, found = np.round(ring / STEP).astype(np.int16), Consensus([draw(*[(0.0, 0.0)] * 2)], [np.arange(2)], 2)
+    assert found.joined(feature, sure(turn % 2, 1.0), 0, PLAIN).n_classes == 2
+    assert found.joined(feature, sure(turn % 2, 0.9), 0, PLAIN).n_classes == 1
 
 
 @pytest.mark.parametrize("n_features", [1, 3])

@@ -139,11 +139,11 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             runs = [self._run(rows, chosen, chain_rules(chosen, seed, n, sizes)) for n in range(chosen.chains)]
             ranked = sorted(runs, key=lambda run: -run.log_joint)
             apart = consensus.match([run.draws() for run in ranked], rows.feature, len(known))
-            winner = apart.probability(feature).argmax(1)
-            found = apart.joined(sampled, winner, len(known), ranked[0].chain.best.prior)
+            probability = apart.probability(feature)
+            found = apart.joined(sampled, probability, len(known), ranked[0].chain.best.prior)
             if found.n_classes < apart.n_classes:
-                winner = found.probability(feature).argmax(1)
-        self.labels_ = self._adopt(found, winner, known)
+                probability = found.probability(feature)
+        self.labels_ = self._adopt(found, probability.argmax(1), known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]
         self.log_joint_ = max(run.log_joint for run in runs)
         return self

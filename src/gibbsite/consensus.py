@@ -21,6 +21,10 @@ MATCHED_ROWS = 20_000
 ROWS_OF_CLASS = 50
 """And so many of every class: a rare one may have none among them."""
 
+TOUCHING = 0.01
+"""Two classes may be one where the rows of either are the other's with such a probability, on average: clusters that
+lie apart are no parts of one cloud, though a Gaussian about all of them may fit them better than two would."""
+
 Features = NDArray[np.int16]
 
 
@@ -64,17 +68,22 @@ class Consensus:
         place = np.append(place, -1)
         return Consensus(self.draws, [place[one] for one in self.stands_for], int(place.max()) + 1)
 
-    def joined(self, rows: Features, winner: Integers, n_known: int, prior: Prior) -> "Consensus":
-        """The same after discovered classes became one where they are better one Gaussian than two.
+    def joined(self, rows: Features, probability: Floats, n_known: int, prior: Prior) -> "Consensus":
+        """The same after discovered classes that touch became one where they are better one Gaussian than two.
 
-        By the joint of igmm under this prior, from the rows that each of them won. Chains cut a broad cloud where its
-        cells happened to lie, and nothing in a sweep would ever join what is in two classes.
+        By the joint of igmm under this prior, from the rows that each of them wins by these probabilities. Chains cut a
+        broad cloud where its cells happened to lie, and nothing in a sweep would ever join what is in two classes.
         """
         if self.n_classes < n_known + 2:
             return self
+        winner = probability.argmax(1)
         nobody = np.full(len(rows), -1, np.int16)
         sums = sum_by_label(Tile(0, rows, nobody), winner, self.n_classes, 0)[n_known:]
-        first = group(statistics.moments(sums, features.FIXED_STEP), prior, np.zeros(len(sums), np.bool_))
+        shared = np.stack([probability[winner == n_known + k, n_known:].sum(0) for k in range(len(sums))])
+        shared /= np.maximum(sums.n, 1)[:, None]
+        touching = np.maximum(shared, shared.T) >= TOUCHING
+        moments = statistics.moments(sums, features.FIXED_STEP)
+        first = group(moments, prior, np.zeros(len(sums), np.bool_), touching)
         return self.moved(np.append(np.arange(n_known), n_known + np.unique(first, return_inverse=True)[1]))
 
 

@@ -25,21 +25,30 @@ def fuse(state: State, rules: Rules) -> State:
     return tidy(take_in(state, group(moments, state.prior, state.class_of < rules.n_known)), rules.n_known)
 
 
-def group(moments: Moments, prior: Prior, is_known: NDArray[np.bool_]) -> Integers:
-    """(n_components,) the first of those each component is better one Gaussian with; no two known ones are together."""
+def group(
+    moments: Moments, prior: Prior, is_known: NDArray[np.bool_], touching: NDArray[np.bool_] | None = None
+) -> Integers:
+    """(n_components,) the first of those each component is better one Gaussian with; no two known ones are together.
+
+    Nor are two without a way from one to the other over `touching` (n_components, n_components) ones, if it is given.
+    """
     prior = niw.without_spread(prior)
     # Copies: without spread the weights are the counts themselves, and both are added up below.
     sums = Sums(*map(np.array, vars(niw.component_sums(moments, prior)).values()))
     first_of = np.arange(len(is_known))
     gain = np.stack([_gain(sums, one, prior) for one in range(len(first_of))])
     gain[np.ix_(is_known, is_known)] = -np.inf
+    touches = np.ones_like(gain, np.bool_) if touching is None else touching.copy()
+    gain[~touches] = -np.inf
     while gain.max() > 0.0:
         first, second = sorted(map(int, np.unravel_index(gain.argmax(), gain.shape)))
         first_of[first_of == second] = first
         for summed in vars(sums).values():
             summed[first] += summed[second]
             summed[second] = 0.0
-        gain[first] = _gain(sums, first, prior)
+        touches[first] |= touches[second]
+        touches[:, first] = touches[first]
+        gain[first] = np.where(touches[first], _gain(sums, first, prior), -np.inf)
         if is_known[first]:
             gain[first, is_known] = -np.inf
         gain[:, first] = gain[first]
