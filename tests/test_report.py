@@ -428,9 +428,9 @@ def test_mixtures_are_told_on_their_cards_and_named_last(results: Results, tmp_p
     store.write_json(args.interpretation, meaning)
     step.run(args, Settings())
     text = " ".join(Tags(args.out.read_text(encoding="utf-8")).text.split())
-    assert "May be a mixture: 62 % <olivine> + 38 % talc (0.3 spreads off)." in text
-    assert "No mixture of larger classes comes near: the nearest is 2.7 spreads off." in text
-    assert "1 of them may be a mixture of other classes." in text
+    assert "May be a mixture: 62 % <olivine> + 38 % talc (0.3 standard deviations off)." in text
+    assert "No mixture of known or larger classes comes near: the nearest is 2.7 standard deviations off." in text
+    assert "1 of them may be a mixture or a part of other classes." in text
     assert text.count("mixed?") == 1
     assert "Only new classes that are no mixtures" in text
     named = text[text.index("discovered") :]

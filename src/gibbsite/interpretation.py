@@ -10,8 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gibbsite import artefacts
 from gibbsite.continuum import Band, find_bands
 from gibbsite.errors import InputError
@@ -77,9 +75,6 @@ def interpret(
 def mixtures(model: Model) -> list[dict[str, Any]]:
     """For each class whether it may be a mixture of others, the nearest mixture, and how far from it it lies."""
     mean, variance = model.moments()
-    n_pixels = np.array([item["n_pixels"] for item in model.classes], np.float64)
-    is_there = np.isfinite(variance)
-    spread = np.sqrt(np.average(variance[is_there], weights=n_pixels[is_there] + 1.0))
     return [
         {
             "suspected_mixture": nearest is not None and nearest.is_near,
@@ -89,7 +84,7 @@ def mixtures(model: Model) -> list[dict[str, Any]]:
             ],
             "apart": round(nearest.apart, 4) if nearest else None,
         }
-        for nearest in nearest_mixtures(mean, float(spread), model.n_known)
+        for nearest in nearest_mixtures(mean, variance, model.n_known)
     ]
 
 

@@ -6,22 +6,24 @@ discovery.
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
-NEAR = 1.25
-"""Spreads of a class, within which its mean lies of a mixture that it may be. In simulated scenes nine in ten classes
-of border pixels lie nearer, and minerals that nobody labelled 2 spreads and more away."""
-MOST_PARTS = 3
+NEAR = 4.0
+"""Standard deviations of a feature within the parts of a mixture, as far from which a class may be that mixture. In
+simulated scenes nine in ten classes of border pixels lie nearer, and minerals that nobody labelled 5 and more away."""
 LEAST_SHARE = 0.1
 """Of a part."""
 WORTH = 0.8
-"""A further part must bring the mixture so many times as near."""
+"""Once a mixture is near, a further part must bring it to this share of the distance."""
+MOST_ENDS = 40
+"""Of the ends, the nearest, that may be one of three parts: so many have 9,880 threes."""
+_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Mixture:
     parts: tuple[tuple[int, float], ...]
     """Index and share of each class in it, the largest share first; one class alone is the plainest mixture."""
     apart: float
-    """How far the mean lies from it, in spreads of a class."""
+    """How far the mean lies from it, in standard deviations of a feature within its parts."""
 
     @property
     def is_near(self) -> bool:
@@ -39,62 +41,72 @@ class Mixture:
         return self.apart <= NEAR
 
 
-def nearest_mixtures(mean: Floats, spread: float, n_known: int) -> list[Mixture | None]:
-    """The nearest mixture of each class, by means (n_classes, n_features); None for known ones, and without others.
+def nearest_mixtures(mean: Floats, variance: Floats, n_known: int) -> list[Mixture | None]:
+    """The nearest mixture of each class: None for known ones, and where there is no other.
 
-    Classes are the known ones (NaN where one has no component) and then discovered ones by size. Parts are known
-    classes, and larger discovered ones that are no mixtures themselves. `spread` is the usual standard deviation of a
-    feature within a class.
+    By means (n_classes, n_features) and variances (n_classes,) of an average feature, NaN for a class without
+    components. Classes are the known ones and then discovered ones by size. Parts are known classes, and larger
+    discovered ones that are no mixtures themselves.
     """
     found: list[Mixture | None] = [None] * n_known
-    ends = [index for index in range(n_known) if np.isfinite(mean[index]).all()]
+    ends = [index for index in range(n_known) if np.isfinite(variance[index])]
     for index in range(n_known, len(mean)):
-        nearest = _nearest(mean[index], mean[ends], spread) if ends else None
-        if nearest is not None:
-            nearest = Mixture(tuple((ends[part], share) for part, share in nearest.parts), nearest.apart)
+        nearest = _nearest(index, ends, mean, variance) if ends else None
         if nearest is None or not nearest.is_near:
             ends.append(index)
         found.append(nearest)
     return found
 
 
-def _nearest(mean: Floats, ends: Floats, spread: float) -> Mixture:
-    """The nearest mixture of these ends (n_ends, n_features), of no more parts than it needs."""
-    best = _mixture(mean, ends, np.array([((ends - mean) ** 2).sum(1).argmin()]), np.ones(1), spread)
-    for parts, share in (_nearest_pair(mean, ends), _nearest_few(mean, ends)):
-        other = _mixture(mean, ends, parts, share, spread)
-        if share.size > 1 and share.min() >= LEAST_SHARE and other.apart < WORTH * best.apart:
-            best = other
+def _nearest(index: int, ends: list[int], mean: Floats, variance: Floats) -> Mixture:
+    """The nearest mixture of these ends, of no more parts than it needs to be near."""
+    best = None
+    for some in (_single, _pair, _triple):
+        found = some(mean[index], mean[ends])
+        if found is None:
+            continue
+        parts, share = np.array(ends)[found[0]], found[1]
+        spread = max(float(np.sqrt(share @ variance[parts])), float(_TINY))
+        apart = float(np.linalg.norm(share @ mean[parts] - mean[index])) / spread
+        if best is None or apart < (WORTH if best.is_near else 1.0) * best.apart:
+            order = np.argsort(-share, kind="stable")
+            best = Mixture(tuple((int(parts[i]), float(share[i])) for i in order), apart)
+    assert best is not None, "one end alone always is a mixture"
     return best
 
 
-def _nearest_pair(mean: Floats, ends: Floats) -> tuple[Integers, Floats]:
-    """The two ends whose line passes nearest, and their shares."""
+def _single(mean: Floats, ends: Floats) -> tuple[Integers, Floats]:
+    """The nearest end (n_ends, n_features), and its share."""
+    return np.array([((ends - mean) ** 2).sum(1).argmin()]), np.ones(1)
+
+
+def _pair(mean: Floats, ends: Floats) -> tuple[Integers, Floats] | None:
+    """The two ends whose line passes nearest, and their shares there; None where it passes nowhere between two."""
     one, other = np.triu_indices(len(ends), 1)
-    if not one.size:
-        return one, np.zeros(0)
-    along = ends[other] - ends[one]
-    share = ((mean - ends[one]) * along).sum(1) / np.maximum((along**2).sum(1), np.finfo(np.float64).tiny)
-    share = np.clip(share, LEAST_SHARE, 1.0 - LEAST_SHARE)
-    best = ((ends[one] + share[:, None] * along - mean) ** 2).sum(1).argmin()
-    return np.array([one[best], other[best]]), np.array([1.0 - share[best], share[best]])
+    along, off = ends[other] - ends[one], mean - ends[one]
+    share = (off * along).sum(1) / np.maximum((along**2).sum(1), _TINY)
+    return _best(mean, ends, np.stack([one, other], 1), np.stack([1.0 - share, share], 1))
 
 
-def _nearest_few(mean: Floats, ends: Floats) -> tuple[Integers, Floats]:
-    """The largest few parts of the nearest mixture of all ends, and their shares in the nearest mixture of them."""
-    chosen = np.argsort(-_shares(mean, ends), kind="stable")[:MOST_PARTS]
-    return chosen, _shares(mean, ends[chosen])
+def _triple(mean: Floats, ends: Floats) -> tuple[Integers, Floats] | None:
+    """The same of the three ends whose plane passes nearest, among the nearest ones."""
+    near = np.argsort(((ends - mean) ** 2).sum(1), kind="stable")[:MOST_ENDS]
+    chosen = near[np.array(list(combinations(range(len(near)), 3)), np.intp).reshape(-1, 3)]
+    along, across, off = (some - ends[chosen[:, 0]] for some in (ends[chosen[:, 1]], ends[chosen[:, 2]], mean))
+    aa, cc, ac = (along**2).sum(1), (across**2).sum(1), (along * across).sum(1)
+    ao, co = (along * off).sum(1), (across * off).sum(1)
+    # 0 where the three lie on one line: two of them are as good.
+    area = np.maximum(aa * cc - ac**2, _TINY)
+    second, third = (cc * ao - ac * co) / area, (aa * co - ac * ao) / area
+    return _best(mean, ends, chosen, np.stack([1.0 - second - third, second, third], 1))
 
 
-def _shares(mean: Floats, ends: Floats) -> Floats:
-    """Shares (n_ends,), none below 0 and of sum 1, of the mixture nearest to the mean."""
-    # A row that asks for the sum outweighs all others.
-    heavy = 1e4 * max(1.0, float(np.abs(ends).max()))
-    share, _ = nnls(np.vstack([ends.T, np.full(len(ends), heavy)]), np.append(mean, heavy))
-    return np.asarray(share / share.sum())
-
-
-def _mixture(mean: Floats, ends: Floats, parts: Integers, share: Floats, spread: float) -> Mixture:
-    order = np.argsort(-share, kind="stable")
-    left = np.sqrt(np.mean((share @ ends[parts] - mean) ** 2)) if parts.size else np.inf
-    return Mixture(tuple((int(parts[i]), float(share[i])) for i in order), float(left / spread))
+def _best(mean: Floats, ends: Floats, parts: Integers, share: Floats) -> tuple[Integers, Floats] | None:
+    """Of mixtures (n, n_parts) without a trace of anything the nearest, and its shares; None if there are none."""
+    # A share of just a tenth counts, however it was rounded.
+    whole = np.flatnonzero((share >= LEAST_SHARE - 1e-9).all(axis=1))
+    if not whole.size:
+        return None
+    parts, share = parts[whole], share[whole]
+    best = ((np.einsum("np,npf->nf", share, ends[parts]) - mean) ** 2).sum(1).argmin()
+    return parts[best], share[best]

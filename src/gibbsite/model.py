@@ -47,8 +47,6 @@ class Model:
         """
         mean = np.full((len(self.classes), self.mean.shape[2]), np.nan)
         variance = np.full(len(mean), np.nan)
-        covariance = np.linalg.inv(self.whiten.swapaxes(2, 3) @ self.whiten)
-        within = np.diagonal(covariance, axis1=2, axis2=3).mean(axis=(0, 2))
         for index in np.unique(self.class_of):
             own = self.class_of == index
             # The weights of a class may all be tiny.
@@ -56,7 +54,8 @@ class Model:
             share = (share / share.sum(axis=1, keepdims=True))[..., None]
             mean[index] = (share * self.mean[:, own]).sum(axis=1).mean(axis=0)
             apart = (share * (self.mean[:, own] - mean[index]) ** 2).sum(axis=1)
-            variance[index] = within[index] + apart.mean()
+            # The trace of Σ = U⁻¹U⁻ᵀ is the sum of the squares in U⁻¹.
+            variance[index] = apart.mean() + (np.linalg.inv(self.whiten[:, index]) ** 2).sum(axis=2).mean()
         return mean, variance
 
     def draws(self) -> list[Components]:

@@ -150,9 +150,11 @@ def put_chunk(array: zarr.Array, number: int, values: NDArray[Any]) -> None:
     The same file as `array[...] = values` makes, for which zarr takes a millisecond, mostly with the interpreter's lock
     in its hands: all threads that clean spectra would wait for it.
     """
-    whole = np.full(array.chunks, array.fill_value, array.dtype)
+    # As the array's codec writes them, on whatever machine.
+    nothing = np.full(array.chunks, array.fill_value, array.dtype.newbyteorder("<"))
+    whole = nothing.copy()
     whole[: len(values)] = values
-    if (whole == array.fill_value).all():
+    if whole.tobytes() == nothing.tobytes():
         return
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
     place = Path(array.store.root) / array.path / key

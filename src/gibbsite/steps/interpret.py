@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from gibbsite import interpretation, library, mapped_scenes, raster, store, whereabouts
 from gibbsite.errors import InputError
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this step's flags."""
     parser.add_argument("--spectra", type=Path, required=True, help="spectra.csv of the spectra step")
-    parser.add_argument("--model", type=Path, required=True, help="model of the select step (its class names)")
+    parser.add_argument("--model", type=Path, required=True, help="model of the select step")
     mapped_scenes.add_arguments(parser)
     parser.add_argument(
         "--features",
@@ -56,7 +57,9 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     found = interpretation.interpret(spectra, classes, shapes, limits, settings.interpret.min_depth)
     scenes = [read_scene(pair, features) for pair, features in zip_longest(pairs, args.features)]
     places, usual = _places(scenes, classes)
-    for item, mixed, own in zip(found, interpretation.mixtures(model), places, strict=True):
+    with threadpool_limits(1):
+        mixtures = interpretation.mixtures(model)
+    for item, mixed, own in zip(found, mixtures, places, strict=True):
         item.update(mixed)
         reasons = [] if item["is_known"] else interpretation.suspicions(item["bands"], own, usual)
         item["suspected_artefact"], item["artefact_reasons"] = bool(reasons), reasons
