@@ -403,14 +403,19 @@ def test_three_hundred_classes_are_as_few_glyphs_as_three() -> None:
     assert n_models[0] == n_models[1], "a page slows down with its models, not with its numbers"
 
 
+def text_of_page(results: Results, folder: Path, meaning: list[dict[str, Any]]) -> str:
+    """What a reader sees of the page that is made in the folder with this interpretation."""
+    args = arguments(results, folder / "report.html")
+    args.interpretation = folder / "interpretation.json"
+    store.write_json(args.interpretation, meaning)
+    step.run(args, Settings())
+    return " ".join(Tags(args.out.read_text(encoding="utf-8")).text.split())
+
+
 def test_a_suspected_artefact_is_told_on_its_card_with_the_reasons(results: Results, tmp_path: Path) -> None:
     meaning = json.loads((results.folder / "interpretation.json").read_text(encoding="utf-8"))
     meaning[4] |= {"suspected_artefact": True, "artefact_reasons": ["it lies in <one> column", "it is narrow"]}
-    args = arguments(results, tmp_path / "report.html")
-    args.interpretation = tmp_path / "interpretation.json"
-    store.write_json(args.interpretation, meaning)
-    step.run(args, Settings())
-    text = " ".join(Tags(args.out.read_text(encoding="utf-8")).text.split())
+    text = text_of_page(results, tmp_path, meaning)
     assert "Suspected artefact. It lies in <one> column. It is narrow." in text
     assert "1 discovered class is a suspected artefact of the instrument." in text
     assert text.count("artefact?") == 1
@@ -423,11 +428,7 @@ def test_mixtures_are_told_on_their_cards_and_named_last(results: Results, tmp_p
     between = [{"name": "<olivine>", "share": 0.625}, {"name": "talc", "share": 0.375}]
     new[0] |= {"suspected_mixture": True, "mixture": between, "apart": 0.34}
     new[1] |= {"suspected_mixture": False, "mixture": between[:1], "apart": 2.71}
-    args = arguments(results, tmp_path / "report.html")
-    args.interpretation = tmp_path / "interpretation.json"
-    store.write_json(args.interpretation, meaning)
-    step.run(args, Settings())
-    text = " ".join(Tags(args.out.read_text(encoding="utf-8")).text.split())
+    text = text_of_page(results, tmp_path, meaning)
     assert "May be a mixture: 62 % <olivine> + 38 % talc (0.3 standard deviations off)." in text
     assert "No mixture of known or larger classes comes near: the nearest is 2.7 standard deviations off." in text
     assert "1 of them may be a mixture or a part of other classes." in text

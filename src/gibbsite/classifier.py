@@ -142,6 +142,7 @@ class NonExhaustiveClassifier(ClassifierMixin, BaseEstimator):
             probability = apart.probability(feature)
             found = apart.joined(sampled, probability, len(known), ranked[0].chain.best.prior)
             if found.n_classes < apart.n_classes:
+                # Averaged anew, not summed up: `predict` must say the same to the last bit.
                 probability = found.probability(feature)
         self.labels_ = self._adopt(found, probability.argmax(1), known)
         self.trace_ = [np.array([info.log_joint for info in run.chain.trace]) for run in runs]

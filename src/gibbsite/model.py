@@ -5,13 +5,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gibbsite import palette, store
-from gibbsite.components import Components
 from gibbsite.statistics import Floats, Integers
+
+if TYPE_CHECKING:
+    from gibbsite.components import Components
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,11 @@ class Model:
             variance[index] = apart.mean() + (np.linalg.inv(self.whiten[:, index]) ** 2).sum(axis=2).mean()
         return mean, variance
 
-    def draws(self) -> list[Components]:
+    def draws(self) -> "list[Components]":
         """The draws as components."""
+        # With it come the kernels: who only reads a model need not load them.
+        from gibbsite.components import Components
+
         parts = zip(self.log_weight, self.mean, self.centre, self.whiten, strict=True)
         return [Components(self.class_of, *part, log_tail=-np.inf) for part in parts]
 

@@ -27,6 +27,9 @@ CONTRACT = 4
 CHUNK_PIXELS = 2**20
 """Of arrays with one value per pixel of the grid: who wants a few lines need not read them all."""
 
+_COMPRESSOR, _LEVEL = "lz4", 5
+"""Of all chunks; their bytes are shuffled before."""
+
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
@@ -125,7 +128,7 @@ def add_array(
 
     Keyword `fill_value` sets what unwritten chunks read as, `attributes` the array's own facts.
     """
-    codec = BloscCodec(cname="lz4", clevel=5, shuffle="shuffle")
+    codec = BloscCodec(cname=_COMPRESSOR, clevel=_LEVEL, shuffle="shuffle")
     if data is None:
         return group.create_array(name, dimension_names=dims, compressors=codec, **layout)
     data = np.ascontiguousarray(data)
@@ -159,7 +162,7 @@ def put_chunk(array: zarr.Array, number: int, values: NDArray[Any]) -> None:
     key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
     place = Path(array.store.root) / array.path / key
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(Blosc("lz4", clevel=5, shuffle=Blosc.SHUFFLE).encode(whole))
+    place.write_bytes(Blosc(_COMPRESSOR, _LEVEL, Blosc.SHUFFLE).encode(whole))
 
 
 def line_chunks(shape: tuple[int, int]) -> tuple[int, int]:
