@@ -170,7 +170,8 @@ def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> Non
     strips = source.read(rows, made.band, light)
     lines = [strips(start)[0] for start in range(64, 576, 64)]
     counts = np.zeros((24, kernels.LANES), np.int32)
-    keys = np.zeros((24, len(made.band), 640), np.uint16)
+    middle, limit = np.ones((len(made.band), 640), np.float32), np.full(len(made.band), np.float32(0.01))
+    sums = np.zeros((2, *middle.shape), np.float32)
     project = features.strip_projection(learnt)
     made_of = [kernels.combine_bands_of_strip(some, made.smile.start, scene._strip_weights[3]) for some in lines]
     missing = np.zeros((24, kernels.LANES), np.float32)
@@ -186,8 +187,8 @@ def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> Non
             lines[k], made.smile.start, scene._strip_weights[3]
         ),
         "project, error": lambda k: project(made_of[k]),
-        "ratios of columns (pass of its own)": lambda k: kernels.keep_level_ratios(
-            lines[k], lines[k], np.arange(24, dtype=np.int32), 64 * k, keys
+        "ratios of columns (pass of its own)": lambda k: kernels.add_level_ratios(
+            lines[k], lines[k], 64 * k, middle, limit, sums
         ),
     }
     limits, listed = np.array([-0.05, 1.5], np.float32), np.ones(438, bool)

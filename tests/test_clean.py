@@ -265,3 +265,23 @@ def test_a_column_with_two_bands_at_one_wavelength_spoils_no_other() -> None:
     column = np.broadcast_to(np.arange(3, dtype=np.int16), (2, 3)).copy()
     found = kernels.combine_bands_by_column(lines, weights.start, weights.weight, column)
     np.testing.assert_allclose(found[:, :, [0, 2]], np.broadcast_to(wanted[:, None], (2, 5, 2)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("width", [1, 15, 16, 40, 64, 70, 131])
+def test_strips_of_a_cube_are_its_values_whatever_the_bands_and_the_width(width: int) -> None:
+    random = np.random.default_rng(width)
+    cube = random.gamma(2, 1, (3, width, 77)).astype(np.float32)
+    cube[random.random(cube.shape) < 0.1] = np.nan
+    factor = random.uniform(0.5, 2, (3, width)).astype(np.float32)
+    factor[1, width // 2] = np.nan
+    # Runs of more and of fewer bands than a square has, and single ones.
+    band = np.r_[2:30, 33, 36:38, 40:77]
+    for start in range(0, width, kernels.LANES):
+        lines, missing = kernels.take_lines(cube, band, factor, start)
+        n = min(kernels.LANES, width - start)
+        inside = slice(start, start + n)
+        expected = cube[:, inside][:, :, band].transpose(0, 2, 1) * factor[:, None, inside]
+        np.testing.assert_array_equal(lines[:, :, :n], expected)
+        assert np.isnan(lines[:, :, n:]).all()
+        np.testing.assert_array_equal(missing[:, :n], np.isnan(cube[:, inside][:, :, band]).sum(axis=2))
+        assert (missing[:, n:] == 0).all()

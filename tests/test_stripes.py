@@ -9,9 +9,12 @@ import handmade_cubes
 from gibbsite import kernels
 from gibbsite.clean import stripes
 from gibbsite.cleaned import open_cleaned
-from gibbsite.kernels.stripes import STEP
+from gibbsite.corrections import Corrections
+from gibbsite.gains import column_gains
+from gibbsite.kernels.stripes import LOWEST, PARTS, STEP
 from gibbsite.scene import Grid
 from gibbsite.settings import Settings
+from gibbsite.sources import Source, Strips
 from handmade_cubes import Cube
 
 
@@ -26,17 +29,89 @@ def test_places_are_few_and_spread_over_each_column() -> None:
     assert stripes.places(np.full((3, 2), -1)).max() == -1
 
 
-def found_medians(scene: np.ndarray, in_scene: np.ndarray | None = None) -> np.ndarray:
-    """Median ratios (column, band) of the next column to each, of a scene (line, column, band); column c is its
-    c-th."""
+@pytest.mark.parametrize("n_lines", [1, 71, 72, 73, 79, 100, 480, 10_003])
+def test_lines_looked_at_first_are_whole_groups_spread_over_the_scene(n_lines: int) -> None:
+    place = stripes.line_places(n_lines)
+    line = np.flatnonzero(place >= 0)
+    assert place[line].tolist() == list(range(len(line)))
+    assert min(n_lines, 32) <= len(line) <= 72
+    if n_lines > 72:
+        assert line[0] < n_lines / 4
+        assert line[-1] > 3 * n_lines / 4
+        assert np.diff(np.unique(line // stripes.GROUP_LINES)).max() <= n_lines / 36 + 1
+
+
+def ratios_of(scene: np.ndarray) -> np.ndarray:
+    """Ratios (line, column, band) of the next column to each of a scene; NaN where one is not positive."""
+    above, below = scene[:, 1:].astype(np.float64), scene[:, :-1].astype(np.float64)
+    return np.where((above > 0) & (below > 0), above / below, np.nan)
+
+
+def kept(scene: np.ndarray) -> np.ndarray:
+    """The keys (line, band, column) of a scene (line, column, band); column c is its c-th."""
     n_lines, n_columns, n_bands = scene.shape
-    valid = np.broadcast_to(True if in_scene is None else in_scene, (n_lines, n_columns))
-    pair = stripes.neighbour_columns(np.broadcast_to(np.arange(n_columns), valid.shape), valid)
-    place = stripes.places(pair, most=n_lines)
+    column = np.broadcast_to(np.arange(n_columns), (n_lines, n_columns))
+    pair = stripes.neighbour_columns(column, np.ones(column.shape, bool))
     lines = np.ascontiguousarray(scene.transpose(0, 2, 1).astype(np.float32))
     keys = np.zeros((n_lines, n_bands, n_columns + -n_columns % kernels.LANES), np.uint16)
-    kernels.keep_ratios(lines, place, pair, np.zeros(valid.shape, bool), keys)
-    return kernels.median_keys(keys, 0, n_bands)[:, :n_columns].T
+    kernels.keep_ratios(lines, stripes.places(pair, most=n_lines), pair, np.zeros(column.shape, bool), keys)
+    return keys
+
+
+def scene_with_gaps() -> np.ndarray:
+    """A scene (line, column, band) in which values are missing, negative or beyond all keys."""
+    random = np.random.default_rng(3)
+    scene = random.gamma(400, 1 / 1600, (101, 12, 7)).astype(np.float32)
+    scene[random.random(scene.shape) < 0.2] = np.nan
+    scene[random.random(scene.shape) < 0.1] *= -1
+    scene[random.random(scene.shape) < 0.05] *= 5
+    scene[:, 5, 3] = np.nan
+    return scene
+
+
+def test_quantiles_are_those_of_the_ratios_of_neighbours_without_their_gaps() -> None:
+    scene = scene_with_gaps()
+    found = kernels.quantiles_of_keys(kept(scene), 0, 7)[:, :, :12]
+    ratio = np.clip(ratios_of(scene), LOWEST + STEP, 2.0)
+    for column in range(11):
+        for band in range(7):
+            known = np.sort(ratio[np.isfinite(ratio[:, column, band]), column, band])
+            for quarters, quantile in ((2, found[0, band, column]), (1, found[1, band, column])):
+                if known.size:
+                    expected = known[-(-quarters * len(known) // 4) - 1]
+                    assert quantile == pytest.approx(expected, abs=STEP)
+                else:
+                    assert np.isnan(quantile)
+    assert np.isnan(found[:, :, 11]).all()
+    assert np.isnan(found[:, 3, 4]).all()
+
+
+def test_quantiles_do_not_depend_on_the_order_of_lines() -> None:
+    scene = np.random.default_rng(5).gamma(400, 1 / 1600, (70, 9, 5))
+    shuffled = np.random.default_rng(6).permutation(70)
+    both = [kernels.quantiles_of_keys(kept(some), 0, 5) for some in (scene, scene[shuffled])]
+    np.testing.assert_array_equal(*both)
+
+
+def test_sums_are_those_of_held_distances_from_the_middle() -> None:
+    scene = scene_with_gaps()
+    lines = np.ascontiguousarray(scene.transpose(0, 2, 1))
+    column = np.broadcast_to(np.arange(12), (101, 12))
+    pair = stripes.neighbour_columns(column, np.ones(column.shape, bool))
+    random = np.random.default_rng(4)
+    middle = random.normal(1, 0.02, (7, 12)).astype(np.float32)
+    middle[2, 3] = np.nan
+    limit = random.uniform(0.01, 0.1, 7).astype(np.float32)
+    sums = np.zeros((2, 7, 12), np.float32)
+    kernels.add_ratios(lines, pair, np.zeros(pair.shape, bool), middle, limit, sums)
+    away = (ratios_of(scene).transpose(0, 2, 1) - middle[:, :11]) / limit[:, None]
+    is_known = np.isfinite(away)
+    expected = np.where(is_known, np.clip(away, -1, 1), 0.0).sum(axis=0)
+    # A part of the limit is what each of at most 101 ratios may be rounded by.
+    np.testing.assert_allclose(sums[0, :, :11] / PARTS, expected, atol=101 * 0.6 / PARTS)
+    np.testing.assert_allclose(sums[1, :, :11], (np.abs(away) < 1).sum(axis=0), atol=1)
+    assert sums[:, 2, 3].tolist() == [0.0, 0.0], "without a middle nothing is added"
+    assert np.array_equal(sums, np.rint(sums)), "sums are of whole numbers, so that their order does not matter"
 
 
 def test_ratios_of_samples_that_are_columns_are_those_of_any_columns() -> None:
@@ -45,50 +120,63 @@ def test_ratios_of_samples_that_are_columns_are_those_of_any_columns() -> None:
     lines[:, :, 30:33], lines[2, 1, 50], lines[3, 2, 51] = np.nan, -0.1, 0.0
     column = np.broadcast_to(np.arange(n_columns), (n_lines, n_columns))
     pair = stripes.neighbour_columns(column, np.ones(column.shape, bool))
-    slow, fast = (np.zeros((5, 3, n_columns + kernels.LANES), np.uint16) for _ in range(2))
-    place = stripes.line_places(n_lines, most=5)
-    assert sorted(place[place >= 0]) == [0, 1, 2, 3, 4]
+    room = n_columns + kernels.LANES
+    slow, fast = (np.zeros((5, 3, room), np.uint16) for _ in range(2))
+    slow_sums, fast_sums = (np.zeros((2, 3, room), np.float32) for _ in range(2))
+    middle, limit = np.full((3, room), np.float32(1.01)), np.array([0.02, 0.05, 0.1], np.float32)
+    place = np.array([0, -1, 1, 2, -1, 3, 4], np.int32)
     everywhere = np.ascontiguousarray(np.broadcast_to(place[:, None], column.shape))
-    kernels.keep_ratios(lines, everywhere, pair, np.zeros(column.shape, bool), slow)
+    turn = np.zeros(column.shape, bool)
+    kernels.keep_ratios(lines, everywhere, pair, turn, slow)
+    kernels.add_ratios(lines, pair, turn, middle, limit, slow_sums)
     padded = np.pad(lines, ((0, 0), (0, 0), (0, 2 * kernels.LANES)), constant_values=np.nan)
     for start in range(0, n_columns, kernels.LANES):
         strip, following = (
             np.ascontiguousarray(padded[:, :, at : at + kernels.LANES]) for at in (start, start + kernels.LANES)
         )
         kernels.keep_level_ratios(strip, following, place, start, fast)
+        kernels.add_level_ratios(strip, following, start, middle, limit, fast_sums)
     assert (slow > 0).sum() > 1000
+    assert (slow_sums[1] > 0).sum() > 100
     np.testing.assert_array_equal(fast[:, :, : n_columns - 1], slow[:, :, : n_columns - 1])
+    np.testing.assert_array_equal(fast_sums[:, :, : n_columns - 1], slow_sums[:, :, : n_columns - 1])
 
 
 def found_gains(scene: np.ndarray, in_scene: np.ndarray | None = None) -> np.ndarray:
-    """Gains (column, band) of a scene (line, column, band) read in full."""
-    return stripes.column_gains(found_medians(scene, in_scene).T).T
+    """Gains (column, band) of a scene (line, column, band), whose sample c was seen by column c."""
+    n_lines, n_columns, n_bands = scene.shape
+    valid = np.broadcast_to(True if in_scene is None else in_scene, (n_lines, n_columns)).copy()
+    column = np.broadcast_to(np.arange(n_columns, dtype=np.int16), valid.shape)
+    lines = np.ascontiguousarray(scene.transpose(0, 2, 1).astype(np.float32))
+    everything = np.array([-np.inf, np.inf, np.nan], np.float32)
+
+    def read(rows: slice, band: np.ndarray, factor: np.ndarray) -> Strips:
+        stored = lines[rows]
+        return lambda start: kernels.take_stored(stored, band, everything, factor, start)
+
+    wavelength = np.linspace(1.0, 2.0, n_bands)
+    source = Source(
+        Path("scene"), "scene", Grid(n_lines, n_columns), wavelength, np.ones(n_bands, bool), valid, column, None, None,
+        1, read,
+    )  # fmt: skip
+    found = column_gains(source, Corrections(np.arange(n_bands), np.arange(n_bands), wavelength))
+    assert found is not None
+    return found.T.astype(np.float64)
 
 
-def test_medians_are_those_of_the_ratios_of_neighbours_without_their_gaps() -> None:
-    random = np.random.default_rng(3)
-    scene = random.gamma(400, 1 / 1600, (101, 12, 7)).astype(np.float32)
-    scene[random.random(scene.shape) < 0.2] = np.nan
-    scene[random.random(scene.shape) < 0.1] *= -1
-    scene[:, 5, 3] = np.nan
-    found = found_medians(scene)
-    above, below = scene[:, 1:].astype(float), scene[:, :-1].astype(float)
-    ratio = np.where((above > 0) & (below > 0), above / below, np.nan)
-    for column in range(11):
-        for band in range(7):
-            known = np.sort(ratio[np.isfinite(ratio[:, column, band]), column, band])
-            if not known.size:
-                assert np.isnan(found[column, band])
-                continue
-            assert found[column, band] == pytest.approx(known[(len(known) - 1) // 2], abs=STEP)
-    assert np.isnan(found[11]).all()
-    assert np.isnan(found[4, 3])
-
-
-def test_medians_do_not_depend_on_the_order_of_lines() -> None:
-    scene = np.random.default_rng(5).gamma(400, 1 / 1600, (70, 9, 5))
-    shuffled = np.random.default_rng(6).permutation(70)
-    assert np.array_equal(found_medians(scene)[:-1], found_medians(scene[shuffled])[:-1])
+def test_gains_hardly_differ_from_those_of_the_median_of_all_ratios() -> None:
+    random = np.random.default_rng(12)
+    n_lines, n_columns, n_bands = 400, 90, 4
+    gains = 1 + random.normal(0, 0.01, (n_columns, n_bands))
+    # Long tails: one ratio in ten is of two kinds of ground.
+    ground = np.where(random.random((n_lines, n_columns, 1)) < 0.1, 0.3, 0.2)
+    scene = ground * gains * (1 + random.normal(0, 0.01, (n_lines, n_columns, n_bands)))
+    ratio = np.vstack([np.median(ratios_of(scene), axis=0), np.full((1, n_bands), np.nan)])
+    by_median = stripes.column_gains(ratio.T).T
+    by_steps = found_gains(scene)
+    error = [np.std(np.log(found / gains) - np.log(found / gains).mean(0)) for found in (by_median, by_steps)]
+    assert error[1] < 1.02 * error[0], f"errors by medians and by steps: {error}"
+    np.testing.assert_allclose(by_steps, by_median, atol=0.002)
 
 
 def test_neighbours_are_valid_pixels_of_a_line_whose_columns_differ_by_one() -> None:

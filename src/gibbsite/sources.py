@@ -74,9 +74,9 @@ def of_cube(path: Path) -> Source:
     reflectance, valid = cube["reflectance"], cube["valid"].values
 
     def read(rows: slice, band: NDArray[np.intp], factor: Lines) -> Strips:
-        first, last = int(band[0]), int(band[-1]) + 1
-        values = reflectance[rows, :, first:last].values
-        return lambda start: kernels.take_lines(values, band - first, factor, start)
+        # Chunks hold all bands, and are read whole: to cut some out would be one more copy.
+        values = reflectance[rows].values
+        return lambda start: kernels.take_lines(values, band, factor, start)
 
     optional = {
         name: cube[name].values if name in cube.variables else None for name in ("incidence", "column_wavelength")
@@ -145,7 +145,7 @@ class _Stored:
         """Which bands (in file order) and pixels (line, sample) are fit for use."""
         listed = self.product.listed_good
         # Threads that read far from each other would make the disk, or what reads ahead of them, jump about.
-        blocks = [slice(start, start + 4) for start in range(0, self.product.shape[0], 4)]
+        blocks = [slice(start, start + 8) for start in range(0, self.product.shape[0], 8)]
 
         def of_block(rows: slice) -> tuple[Any, Any, Any]:
             return kernels.survey_stored(self.lines(rows), self.limits, self.fill, listed)

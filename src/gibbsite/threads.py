@@ -4,7 +4,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -24,14 +28,30 @@ def n_threads() -> int:
     return max(1, min(there, int(asked))) if asked.isdecimal() else there
 
 
+def one_below() -> AbstractContextManager[Any]:
+    """While it lasts, libraries of linear algebra keep to the thread that asks.
+
+    Their own threads spin on for some 30 ms after a product, on the core that ours need, and how many there are may
+    show in the last bits of a result.
+    """
+    return _libraries().limit(limits=1)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those that are loaded; to look for them takes milliseconds."""
+    return ThreadpoolController()
+
+
 def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """The results in the order of the items, a few of them worked out ahead: memory stays bounded."""
     waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(n_threads()) as pool:
+    workers = n_threads()
+    with ThreadPoolExecutor(workers) as pool:
         try:
             for item in items:
                 waiting.append(pool.submit(function, item))
-                if len(waiting) > AHEAD * n_threads():
+                if len(waiting) > AHEAD * workers:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

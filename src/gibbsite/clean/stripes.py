@@ -1,23 +1,34 @@
 """Stripes of detector columns.
 
 Destriping compares neighbours only: a column's median follows the mineral that fills the column, but the ratio of
-one column to the next, taken line by line, is mostly stripe. Its result does not depend on how a scene is cut into
+one column to the next, taken line by line, is mostly stripe. What stands for the ratio of two columns is the median of
+some lines, moved one step towards where the middle of all lines is (Huber's estimate, one step of Newton's from a good
+start): as good as the median of all, which would have to hold all ratios. It does not depend on how a scene is cut into
 blocks:
 
     pair = neighbour_columns(detector_column, valid)
-    place = places(pair)                            which pairs to read, the same for every cut
-    ratio = kernels.median_keys(keys)               of each column's neighbour to itself
+    place = places(pair)                            which pairs are looked at first, the same for every cut
+    median, quarter = kernels.quantiles_of_keys(keys, …)    of their ratios
+    limit = limits(median, quarter)                 how far off a ratio counts
+    ratio = move(median, limit, sums)               by the sums of all pairs
     gains = column_gains(ratio)                     divide each spectrum by the gain of its column
 """
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import correlate1d
+
+from gibbsite import kernels
+from gibbsite.kernels.stripes import PARTS, STEP
 
 Floats = NDArray[np.floating]
 
-MOST_PAIRS = 480
-"""Pairs of neighbours read in each pair of columns, spread over the scene: those of a whole FRT."""
+FIRST_PAIRS = 72
+"""Pairs of neighbours, in each pair of columns, that are looked at first, spread over the scene."""
+GROUP_LINES = 8
+"""Lines that are looked at first together: chunks of a store are read whole."""
+LIMIT = 0.75
+"""Standard deviations (as normal ratios had them) from the median beyond which a ratio counts as if it lay there:
+ratios have long tails. Of the stripes' variance, .5 to 1 remove the same within .01; the median of all ratios too."""
 WIDTH = 5
 """Columns; what changes more slowly is the scene's. Wider takes out more of strong stripes, but then the scene's own
 differences, which add up from column to column, weigh more. Of the stripes' variance in simulated TRR3 scenes (0.4 %,
@@ -26,6 +37,8 @@ _LARGEST_GAIN = 2.0
 """Stripes are a few per cent; a gain beyond this comes from a dark or broken band and would do harm."""
 _BIWEIGHT = 6.0
 """Residuals beyond this many median absolute deviations do not pull on the smooth curve (Cleveland 1979)."""
+_TO_SIGMA = 1.4826
+"""From the median to the lower quarter of normal values -> their standard deviation."""
 
 
 def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> NDArray[np.integer]:
@@ -41,16 +54,21 @@ def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> 
     return pair
 
 
-def line_places(n_lines: int, most: int = MOST_PAIRS) -> NDArray[np.int32]:
-    """The number (line) of each line among those whose pairs are read where samples are columns; -1 left out."""
-    line = np.arange(n_lines)
+def line_places(n_lines: int, most: int = FIRST_PAIRS) -> NDArray[np.int32]:
+    """The number (line) of each line among those looked at first where samples are columns; -1 left out.
+
+    Of more than `most` lines, groups spread over the scene are taken.
+    """
+    place = np.arange(n_lines, dtype=np.int32)
     if n_lines <= most:
-        return line.astype(np.int32)
-    place = line * most // n_lines
-    return np.where(place != (line + 1) * most // n_lines, place, -1).astype(np.int32)
+        return place
+    group = place // GROUP_LINES
+    every = -(-(int(group[-1]) + 1) // (most // GROUP_LINES))
+    taken = group % every == every // 2
+    return np.where(taken, np.cumsum(taken, dtype=np.int32) - 1, np.int32(-1))
 
 
-def places(pair: NDArray[np.integer], most: int = MOST_PAIRS) -> NDArray[np.int32]:
+def places(pair: NDArray[np.integer], most: int = FIRST_PAIRS) -> NDArray[np.int32]:
     """The number (y, x) of each pair of neighbours among those of its column, -1 where there is none or it is left out.
 
     Of a column with more than `most`, that many are taken, spread over the scene.
@@ -69,6 +87,21 @@ def places(pair: NDArray[np.integer], most: int = MOST_PAIRS) -> NDArray[np.int3
     return found.reshape(pair.shape)
 
 
+def limits(median: NDArray[np.float64], quarter: NDArray[np.float64]) -> NDArray[np.float32]:
+    """How far from the median (band) a ratio counts, from medians and lower quarters (band, n_columns) of ratios."""
+    width = LIMIT * _TO_SIGMA * _median(median - quarter)
+    # Without noise, or any ratio, a step of the keys.
+    return np.fmax(width, STEP).astype(np.float32)
+
+
+def move(median: NDArray[np.float64], limit: NDArray[np.float32], sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Medians (band, n_columns) of some ratios, moved by the sums (2, band, n_columns) over all; at most to the limit
+    (band)."""
+    total, n_within = sums
+    step = np.clip(total / (PARTS * np.maximum(n_within, 1.0)), -1.0, 1.0)
+    return np.asarray(median + limit[:, None] * step)
+
+
 def column_gains(ratio: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.float64]:
     """Gains (band, n_columns) of the stripes: the columns' levels over their smooth course.
 
@@ -80,11 +113,11 @@ def column_gains(ratio: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.f
     before = np.hstack([np.full_like(after[:, :1], np.nan), after[:, :-1]])
     known = np.isfinite(before) | np.isfinite(after)
     level = np.cumsum(np.nan_to_num(before), axis=1)
-    residual = level - _local_line(level, known.astype(np.float64), width)
+    residual = level - kernels.local_line(level, known.astype(np.float64), width)
     spread = _median(np.where(known, np.abs(residual), np.nan))[:, None]
     scale = np.where(spread > 0, _BIWEIGHT * spread, np.inf)
     weight = np.where(known, np.clip(1 - (residual / scale) ** 2, 0, None) ** 2, 0.0)
-    residual = np.where(known, level - _local_line(level, weight, width), 0.0)
+    residual = np.where(known, level - kernels.local_line(level, weight, width), 0.0)
     return np.clip(np.exp(residual), 1 / _LARGEST_GAIN, _LARGEST_GAIN)
 
 
@@ -97,25 +130,3 @@ def _median(values: Floats) -> NDArray[np.float64]:
     upper = np.take_along_axis(ordered, np.minimum(count // 2, values.shape[1] - 1), axis=1)
     middle = np.where(count > 0, lower, 0).astype(np.float64) + np.where(count > 0, upper, 0)
     return np.where(count > 0, middle / 2, np.nan)[:, 0]
-
-
-def _local_line(level: NDArray[np.float64], weight: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """Value at each column (band, n_columns) of the line fitted to its neighbours under a Gaussian window.
-
-    Weighted least squares, with moments S_k = Σ w dᵏ and T_k = Σ w dᵏ y of the column distance d:
-    (S_2 T_0 − S_1 T_1)/(S_2 S_0 − S_1²); the weighted mean where they share one column; 0 without any.
-    """
-    radius = max(1, width)
-    distance = np.arange(-radius, radius + 1, dtype=np.float64)
-    # Standard deviation width/4: a stripe then counts for about 1/(0.9·width) of its own smooth course.
-    window = np.exp(-0.5 * (4 * distance / max(1, width)) ** 2)
-
-    def moment(values: NDArray[np.float64], power: int) -> NDArray[np.float64]:
-        return correlate1d(values, window * distance**power, axis=1, mode="constant", cval=0.0)
-
-    s0, s1, s2 = (moment(weight, power) for power in (0, 1, 2))
-    t0, t1 = (moment(weight * level, power) for power in (0, 1))
-    determinant = s2 * s0 - s1 * s1
-    is_line = determinant > 1e-9 * s0 * s0
-    mean = np.divide(t0, s0, out=np.zeros_like(t0), where=s0 > 0)
-    return np.divide(s2 * t0 - s1 * t1, determinant, out=mean, where=is_line)

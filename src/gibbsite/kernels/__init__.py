@@ -24,7 +24,14 @@ from gibbsite.kernels.sides import take_sides
 from gibbsite.kernels.smile import nearest_bands, polynomial_weights
 from gibbsite.kernels.spectra import number_cells, take_bands, take_spectra, values_of_rank
 from gibbsite.kernels.spikes import despike_columns, despike_spectra
-from gibbsite.kernels.stripes import keep_level_ratios, keep_ratios, median_keys
+from gibbsite.kernels.stripes import (
+    add_level_ratios,
+    add_ratios,
+    keep_level_ratios,
+    keep_ratios,
+    local_line,
+    quantiles_of_keys,
+)
 from gibbsite.kernels.strips import SOME_KEYS
 from gibbsite.kernels.sums import add_up
 from gibbsite.kernels.vectors import LANES
@@ -33,7 +40,9 @@ __all__ = [
     "LANES",
     "SOME_KEYS",
     "add_artefact",
+    "add_level_ratios",
     "add_odds",
+    "add_ratios",
     "add_up",
     "best_of_columns",
     "bridge_gaps",
@@ -57,14 +66,15 @@ __all__ = [
     "keep_level_ratios",
     "keep_ratios",
     "lay_out",
+    "local_line",
     "log_density",
     "log_fit",
-    "median_keys",
     "nearest_bands",
     "number_cells",
     "part_seats",
     "polynomial_weights",
     "project_lines",
+    "quantiles_of_keys",
     "scan_block",
     "survey_stored",
     "take_bands",

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from gibbsite.kernels.products import score_class
+from gibbsite.kernels.squares import SIDE, turn_square
 from gibbsite.kernels.strips import count_missing, fetch_ahead, load_from, mask_beyond
 from gibbsite.kernels.vectors import LANES, add_product, aligned_lines, hold, load, spread, store
 
@@ -22,16 +23,41 @@ def take_lines(cube, band, light, start):
     Values are multiplied by `light` (y, x), NaN for pixels that are not wanted.
     """
     n_lines, n_samples, _ = cube.shape
-    lines = np.full((n_lines, len(band), LANES), _NAN)
-    missing = np.zeros((n_lines, LANES), np.float32)
+    n_bands, n = len(band), min(LANES, n_samples - start)
+    lines, missing = aligned_lines(n_lines, n_bands), np.zeros((n_lines, LANES), np.float32)
+    source, target = np.ascontiguousarray(cube).reshape(cube.size), lines.reshape(n_lines * n_bands, LANES)
+    factor = np.full((1, LANES), _NAN)
     for y in range(n_lines):
-        for i in range(min(LANES, n_samples - start)):
-            factor = light[y, start + i]
-            for b in range(len(band)):
-                value = cube[y, start + i, band[b]]
-                lines[y, b, i] = value * factor
-                missing[y, i] += np.float32(np.isnan(value))
+        _turn_line(source, cube.shape, band, (y, start, n), lines)
+        factor[0, :n] = light[y, start : start + n]
+        for b in range(n_bands):
+            value = load(target, y * n_bands + b)
+            store(missing, y, count_missing(load(missing, y), value))
+            store(target, y * n_bands + b, value * load(factor, 0))
+    missing[:, n:] = 0.0
     return lines, missing
+
+
+@njit(nogil=True, cache=True)
+def _turn_line(source, shape, band, where, lines):
+    """Put the bands of n samples, from `start` on, of line y of a flat cube of this shape (y, x, band) into
+    lines[y] (band, LANES), NaN beyond them; `where` is y, start and n."""
+    y, start, n = where
+    n_bands, flat = len(band), lines.reshape(lines.size)
+    lines[y, :, n:] = _NAN
+    place = np.empty(SIDE, np.int64)
+    for b in range(0, n_bands, SIDE):
+        is_run = b + SIDE <= n_bands and band[min(b + SIDE, n_bands) - 1] - band[b] == SIDE - 1
+        for i in range(0, n, SIDE):
+            if is_run and i + SIDE <= n:
+                for k in range(SIDE):
+                    place[k] = (y * shape[1] + start + i + k) * shape[2] + band[b]
+                turn_square(source, place, 0, flat, (y * n_bands + b) * LANES + i, LANES)
+                continue
+            for k in range(i, min(i + SIDE, n)):
+                first = (y * shape[1] + start + k) * shape[2]
+                for j in range(b, min(b + SIDE, n_bands)):
+                    lines[y, j, k] = source[first + band[j]]
 
 
 @njit(nogil=True, cache=True)

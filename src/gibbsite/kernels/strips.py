@@ -5,7 +5,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from gibbsite.kernels.vectors import INDEX, LANES, constant, open_arrays, vector, vector_at
+from gibbsite.kernels.vectors import INDEX, LANES, absolute, constant, open_arrays, vector, vector_at
 
 _NAN = float("nan")
 _CACHE_LINE = 16
@@ -99,19 +99,65 @@ def next_lane(_typing, value, following):
 
 
 @intrinsic
-def store_keys(_typing, keys, offset, value, above, below):
-    """Put whole numbers into an array of uint16 from `offset` on, 0 where above or below is not positive."""
+def ratio_of(_typing, above, below):
+    """above / below; not a number where either is not positive."""
+
+    def generate(_context, builder, _signature, arguments):
+        is_positive = [builder.fcmp_ordered(">", value, constant(0.0)) for value in arguments]
+        return builder.select(builder.and_(*is_positive), builder.fdiv(*arguments), constant(_NAN))
+
+    return vector(above, below), generate
+
+
+@intrinsic
+def add_known(_typing, total, value):
+    """total + value; total where the value is not a number."""
+
+    def generate(_context, builder, _signature, arguments):
+        total, value = arguments
+        is_known = builder.fcmp_ordered("ord", value, value)
+        return builder.select(is_known, builder.fadd(total, value), total)
+
+    return vector(total, value), generate
+
+
+@intrinsic
+def count_within(_typing, count, value, limit):
+    """count + 1 where |value| is below the limit."""
+
+    def generate(_context, builder, _signature, arguments):
+        count, value, limit = arguments
+        is_within = builder.fcmp_ordered("<", absolute(builder, value), limit)
+        return builder.select(is_within, builder.fadd(count, constant(1.0)), count)
+
+    return vector(count, value, limit), generate
+
+
+@intrinsic
+def store_from(_typing, array, offset, value):
+    """Put a vector into an array of float32, C-contiguous, from `offset` on."""
 
     def generate(context, builder, signature, arguments):
-        keys, offset, value, above, below = open_arrays(context, builder, signature, arguments)
-        zero = constant(0.0)
-        is_known = builder.and_(builder.fcmp_ordered(">", above, zero), builder.fcmp_ordered(">", below, zero))
-        whole = builder.fptosi(builder.select(is_known, value, zero), ir.VectorType(ir.IntType(32), LANES))
+        array, offset, value = open_arrays(context, builder, signature, arguments)
+        builder.store(value, vector_at(builder, array.data, offset), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, offset, value), generate
+
+
+@intrinsic
+def store_keys(_typing, keys, offset, value):
+    """Put whole numbers into an array of uint16 from `offset` on, 0 for what is not a number."""
+
+    def generate(context, builder, signature, arguments):
+        keys, offset, value = open_arrays(context, builder, signature, arguments)
+        known = builder.select(builder.fcmp_ordered("ord", value, value), value, constant(0.0))
+        whole = builder.fptosi(known, ir.VectorType(ir.IntType(32), LANES))
         narrow = ir.VectorType(ir.IntType(16), LANES)
         builder.store(builder.trunc(whole, narrow), vector_at(builder, keys.data, offset, narrow), align=2)
         return context.get_dummy_value()
 
-    return types.void(keys, offset, value, above, below), generate
+    return types.void(keys, offset, value), generate
 
 
 _REGISTER = 16

@@ -13,6 +13,7 @@ from gibbsite import feature_store, features, fences, kernels
 from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.features import Basis, Learnt
 from gibbsite.settings import Features, Settings
+from gibbsite.threads import one_below
 
 SAMPLE = 20_000
 """Spectra, spread over all scenes, that the fences are taken from."""
@@ -57,7 +58,8 @@ def learn(scenes: Sequence[CleanedScene], chosen: Features) -> Basis:
         noise += features.noise_sums(mine, pixel, scene.source.valid.shape[1], most_pairs)
         first += len(pixel)
     learnt = Learnt(features.band_sums(cell), noise, within, scenes[0].wavelength)
-    return features.fit_basis(learnt, chosen.n_features, chosen.method)
+    with one_below():
+        return features.fit_basis(learnt, chosen.n_features, chosen.method)
 
 
 def _sample(scene: CleanedScene, every: int) -> tuple[NDArray[np.int64], list[NDArray[np.float32]]]:

@@ -15,6 +15,7 @@ from gibbsite.cleaned import Block, CleanedScene, check_bands, open_cleaned
 from gibbsite.feature_store import FeatureBlock, Written
 from gibbsite.features import FIXED_CLIP, Basis, Floats
 from gibbsite.settings import Settings
+from gibbsite.threads import one_below
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,8 @@ class _Strip(NamedTuple):
 def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None = None) -> Written:
     """What went into the features store that is then at `out`; `look` sees every block pass."""
 
-    project_strip = features.strip_projection(basis)
+    with one_below():
+        project_strip = features.strip_projection(basis)
 
     def of_strip(strip: Block) -> _Strip:
         feature, error = project_strip(strip.lines)
