@@ -31,7 +31,7 @@ def test_places_are_few_and_spread_over_each_column() -> None:
 
 @pytest.mark.parametrize("n_lines", [1, 71, 72, 73, 79, 100, 480, 10_003])
 def test_lines_looked_at_first_are_whole_groups_spread_over_the_scene(n_lines: int) -> None:
-    place = stripes.line_places(n_lines)
+    place = stripes.line_places(np.zeros((n_lines, 2), np.int16))
     line = np.flatnonzero(place >= 0)
     assert place[line].tolist() == list(range(len(line)))
     assert min(n_lines, 32) <= len(line) <= 72
@@ -39,6 +39,15 @@ def test_lines_looked_at_first_are_whole_groups_spread_over_the_scene(n_lines: i
         assert line[0] < n_lines / 4
         assert line[-1] > 3 * n_lines / 4
         assert np.diff(np.unique(line // stripes.GROUP_LINES)).max() <= n_lines / 36 + 1
+
+
+def test_lines_without_pairs_are_not_looked_at() -> None:
+    pair = np.full((1000, 3), -1)
+    some = np.flatnonzero(np.arange(1000) % 37 < 3)
+    pair[some, some % 3] = 1
+    line = np.flatnonzero(stripes.line_places(pair) >= 0)
+    assert np.isin(line, some).all()
+    assert len(line) >= 32
 
 
 def ratios_of(scene: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,7 @@ def column_gains(source: Source, corrections: Corrections) -> NDArray[np.float32
     scene = _Neighbours(source, corrections, pair)
     keys = scene.first_keys()
     some_bands = list(_cut(slice(0, keys.shape[1]), SOME_BANDS))
-    quantiles = in_order(lambda some: kernels.quantiles_of_keys(keys, some.start, some.stop), some_bands)
-    median, quarter = np.concatenate(list(quantiles), axis=1)
-    limit = stripes.limits(median, quarter)
+    median, limit = map(np.concatenate, zip(*in_order(partial(_look, keys), some_bands), strict=True))
     ratio = stripes.move(median, limit, scene.sums(median.astype(np.float32), limit))
     ratio = ratio[:, : int(source.column.max()) + 1]
     by_band = in_order(lambda some: stripes.column_gains(ratio[some]), some_bands)
@@ -58,7 +56,7 @@ class _Neighbours:
 
     def first_keys(self) -> NDArray[np.uint16]:
         """Ratios (place, band, column) of the pairs that are looked at first, 0 for none."""
-        place = stripes.line_places(len(self.pair)) if self.is_level else stripes.places(self.pair)
+        place = stripes.line_places(self.pair) if self.is_level else stripes.places(self.pair)
         # Room for whole strips, and for whole registers of keys.
         room, n_columns = math.lcm(LANES, kernels.SOME_KEYS), int(self.source.column.max()) + 1
         keys = np.zeros((int(place.max()) + 1, len(self.corrections.band), -(-n_columns // room) * room), np.uint16)
@@ -95,8 +93,8 @@ class _Neighbours:
         return total
 
     def _rows(self, n_lines: int) -> Iterator[slice]:
-        """All lines, so many at a time or a little more."""
-        return _cut(slice(0, len(self.pair)), self.source.whole_chunks(n_lines))
+        """All lines, so many at a time or a little more, but never more than can be added up exactly."""
+        return _cut(slice(0, len(self.pair)), min(self.source.whole_chunks(n_lines), kernels.MOST_ADDED))
 
     def _level_strips(self, rows: slice) -> Iterator[tuple[int, Lines, Lines]]:
         """First sample, strip and the strip that follows it, where samples are columns."""
@@ -119,6 +117,12 @@ class _Neighbours:
         for start in range(0, column.shape[1], LANES - 1):
             here = slice(start, start + LANES)
             yield strip(start), *(padded(some, here, -1) for some in (turn, *where))
+
+
+def _look(keys: NDArray[np.uint16], band: slice) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Medians (band, column) of the ratios kept, and how far from them a ratio counts (band), of some bands."""
+    median, quarter = kernels.quantiles_of_keys(keys, band.start, band.stop)
+    return median, stripes.limits(median, quarter)
 
 
 def _cut(whole: slice, length: int) -> Iterator[slice]:

@@ -54,18 +54,19 @@ def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> 
     return pair
 
 
-def line_places(n_lines: int, most: int = FIRST_PAIRS) -> NDArray[np.int32]:
-    """The number (line) of each line among those looked at first where samples are columns; -1 left out.
+def line_places(pair: NDArray[np.integer], most: int = FIRST_PAIRS) -> NDArray[np.int32]:
+    """The number (y) of each line among those looked at first where samples are columns; -1 left out.
 
-    Of more than `most` lines, groups spread over the scene are taken.
+    `pair` (y, x) is that of `neighbour_columns`. Of more than `most` lines that have any, groups spread over them are
+    taken.
     """
-    place = np.arange(n_lines, dtype=np.int32)
-    if n_lines <= most:
-        return place
-    group = place // GROUP_LINES
-    every = -(-(int(group[-1]) + 1) // (most // GROUP_LINES))
-    taken = group % every == every // 2
-    return np.where(taken, np.cumsum(taken, dtype=np.int32) - 1, np.int32(-1))
+    line = np.flatnonzero((pair >= 0).any(axis=1))
+    group = np.arange(len(line)) // GROUP_LINES
+    every = 1 if len(line) <= most else -(-(int(group[-1]) + 1) // (most // GROUP_LINES))
+    taken = line[group % every == every // 2]
+    place = np.full(len(pair), -1, np.int32)
+    place[taken] = np.arange(len(taken))
+    return place
 
 
 def places(pair: NDArray[np.integer], most: int = FIRST_PAIRS) -> NDArray[np.int32]:

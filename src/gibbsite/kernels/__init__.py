@@ -25,6 +25,7 @@ from gibbsite.kernels.smile import nearest_bands, polynomial_weights
 from gibbsite.kernels.spectra import number_cells, take_bands, take_spectra, values_of_rank
 from gibbsite.kernels.spikes import despike_columns, despike_spectra
 from gibbsite.kernels.stripes import (
+    MOST_ADDED,
     add_level_ratios,
     add_ratios,
     keep_level_ratios,
@@ -38,6 +39,7 @@ from gibbsite.kernels.vectors import LANES
 
 __all__ = [
     "LANES",
+    "MOST_ADDED",
     "SOME_KEYS",
     "add_artefact",
     "add_level_ratios",

@@ -27,7 +27,9 @@ own error."""
 _NOTHING = -32768
 """What is added to keys, so that they are compared as numbers with a sign: no key then is the least number."""
 PARTS = 1024
-"""Steps to the limit that a ratio is held within when it is added up: float32 then adds 16,384 of them exactly."""
+"""Steps to the limit that a ratio is held within when it is added up."""
+MOST_ADDED = 2**24 // PARTS
+"""So many of them float32 adds exactly."""
 _TO_WHOLE = np.float32(12582912.0)
 """1.5 · 2^23: a small float32 added to it is rounded to a whole number."""
 
