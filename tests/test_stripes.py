@@ -32,6 +32,7 @@ def test_places_are_few_and_spread_over_each_column() -> None:
 @pytest.mark.parametrize("n_lines", [1, 71, 72, 73, 79, 100, 480, 10_003])
 def test_lines_looked_at_first_are_whole_groups_spread_over_the_scene(n_lines: int) -> None:
     place = stripes.line_places(np.zeros((n_lines, 2), np.int16))
+    assert place is not None
     line = np.flatnonzero(place >= 0)
     assert place[line].tolist() == list(range(len(line)))
     assert min(n_lines, 32) <= len(line) <= 72
@@ -44,10 +45,20 @@ def test_lines_looked_at_first_are_whole_groups_spread_over_the_scene(n_lines: i
 def test_lines_without_pairs_are_not_looked_at() -> None:
     pair = np.full((1000, 3), -1)
     some = np.flatnonzero(np.arange(1000) % 37 < 3)
-    pair[some, some % 3] = 1
-    line = np.flatnonzero(stripes.line_places(pair) >= 0)
+    pair[some] = 1
+    place = stripes.line_places(pair)
+    assert place is not None
+    line = np.flatnonzero(place >= 0)
     assert np.isin(line, some).all()
     assert len(line) >= 32
+
+
+def test_whole_lines_will_not_do_where_they_leave_out_columns() -> None:
+    pair = np.zeros((480, 5), np.int16)
+    pair[23:, 2] = -1
+    assert stripes.line_places(pair) is None
+    pair[:, 2] = -1
+    assert stripes.line_places(pair) is not None
 
 
 def ratios_of(scene: np.ndarray) -> np.ndarray:
@@ -110,10 +121,10 @@ def test_sums_are_those_of_held_distances_from_the_middle() -> None:
     random = np.random.default_rng(4)
     middle = random.normal(1, 0.02, (7, 12)).astype(np.float32)
     middle[2, 3] = np.nan
-    limit = random.uniform(0.01, 0.1, 7).astype(np.float32)
+    limit = random.uniform(0.01, 0.1, (7, 12)).astype(np.float32)
     sums = np.zeros((2, 7, 12), np.float32)
     kernels.add_ratios(lines, pair, np.zeros(pair.shape, bool), middle, limit, sums)
-    away = (ratios_of(scene).transpose(0, 2, 1) - middle[:, :11]) / limit[:, None]
+    away = (ratios_of(scene).transpose(0, 2, 1) - middle[:, :11]) / limit[:, :11]
     is_known = np.isfinite(away)
     expected = np.where(is_known, np.clip(away, -1, 1), 0.0).sum(axis=0)
     # A part of the limit is what each of at most 101 ratios may be rounded by.
@@ -132,7 +143,8 @@ def test_ratios_of_samples_that_are_columns_are_those_of_any_columns() -> None:
     room = n_columns + kernels.LANES
     slow, fast = (np.zeros((5, 3, room), np.uint16) for _ in range(2))
     slow_sums, fast_sums = (np.zeros((2, 3, room), np.float32) for _ in range(2))
-    middle, limit = np.full((3, room), np.float32(1.01)), np.array([0.02, 0.05, 0.1], np.float32)
+    middle, limit = np.full((3, room), np.float32(1.01)), np.full((3, room), np.float32(0.05))
+    limit[1], limit[:, 7] = 0.02, 0.1
     place = np.array([0, -1, 1, 2, -1, 3, 4], np.int32)
     everywhere = np.ascontiguousarray(np.broadcast_to(place[:, None], column.shape))
     turn = np.zeros(column.shape, bool)
@@ -186,6 +198,34 @@ def test_gains_hardly_differ_from_those_of_the_median_of_all_ratios() -> None:
     error = [np.std(np.log(found / gains) - np.log(found / gains).mean(0)) for found in (by_median, by_steps)]
     assert error[1] < 1.02 * error[0], f"errors by medians and by steps: {error}"
     np.testing.assert_allclose(by_steps, by_median, atol=0.002)
+
+
+def test_a_dark_column_puts_no_stripes_into_its_neighbours() -> None:
+    scene = 0.2 * (1 + np.random.default_rng(8).normal(0, 0.02, (300, 60, 2)))
+    scene[:, 30] *= 0.3
+    gains = found_gains(scene)
+    assert np.abs(gains[[28, 29, 31, 32]] - 1).max() < 0.006
+    assert gains[30].max() < 0.6
+
+
+def test_columns_noisier_than_most_are_moved_as_far_as_they_need() -> None:
+    random = np.random.default_rng(9)
+    noise = np.where(np.arange(100) % 10 == 5, 0.1, 0.005)[:, None]
+    gains = 1 + random.normal(0, 0.01, (100, 3))
+    scene = 0.2 * gains * (1 + noise * random.normal(0, 1, (480, 100, 3)))
+    ratio = np.vstack([np.median(ratios_of(scene), axis=0), np.full((1, 3), np.nan)])
+    left = [np.log(found / gains).var() for found in (stripes.column_gains(ratio.T).T, found_gains(scene))]
+    assert left[1] < 1.05 * left[0], f"variance left by medians of all lines and by steps: {left}"
+
+
+def test_columns_seen_in_a_few_lines_only_are_evened_out() -> None:
+    random = np.random.default_rng(10)
+    gains = 1 + random.normal(0, 0.01, (40, 3))
+    scene = 0.2 * gains * (1 + random.normal(0, 0.002, (480, 40, 3)))
+    scene[np.ix_(np.r_[0:5, 24:480], np.arange(10, 30))] = np.nan
+    valid = np.isfinite(scene[:, :, 0])
+    found = found_gains(scene, valid)[12:28]
+    assert np.log(found / gains[12:28]).var() < 0.6 * np.log(gains[12:28]).var()
 
 
 def test_neighbours_are_valid_pixels_of_a_line_whose_columns_differ_by_one() -> None:

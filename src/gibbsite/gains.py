@@ -56,13 +56,14 @@ class _Neighbours:
 
     def first_keys(self) -> NDArray[np.uint16]:
         """Ratios (place, band, column) of the pairs that are looked at first, 0 for none."""
-        place = stripes.line_places(self.pair) if self.is_level else stripes.places(self.pair)
+        by_line = stripes.line_places(self.pair) if self.is_level else None
+        place = stripes.places(self.pair) if by_line is None else by_line
         # Room for whole strips, and for whole registers of keys.
         room, n_columns = math.lcm(LANES, kernels.SOME_KEYS), int(self.source.column.max()) + 1
         keys = np.zeros((int(place.max()) + 1, len(self.corrections.band), -(-n_columns // room) * room), np.uint16)
 
         def keep(rows: slice) -> None:
-            if self.is_level:
+            if by_line is not None:
                 for start, here, following in self._level_strips(rows):
                     kernels.keep_level_ratios(here, following, place[rows], start, keys)
             else:
@@ -76,8 +77,11 @@ class _Neighbours:
     def sums(self, middle: NDArray[np.float32], limit: NDArray[np.float32]) -> NDArray[np.float64]:
         """Sums (2, band, column) over all pairs, of `kernels.add_ratios`."""
 
-        def add(rows: slice) -> NDArray[np.float32]:
-            sums = np.zeros((2, *middle.shape), np.float32)
+        # Aslant, two columns may be neighbours in a line many times.
+        kind = np.float32 if self.is_level else np.float64
+
+        def add(rows: slice) -> NDArray[np.floating]:
+            sums = np.zeros((2, *middle.shape), kind)
             for some in _cut(rows, self.source.whole_chunks(SOME_LINES)):
                 if self.is_level:
                     for start, here, following in self._level_strips(some):
@@ -120,7 +124,7 @@ class _Neighbours:
 
 
 def _look(keys: NDArray[np.uint16], band: slice) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Medians (band, column) of the ratios kept, and how far from them a ratio counts (band), of some bands."""
+    """Medians of the ratios kept, and how far from them a ratio counts (band, column), of some bands."""
     median, quarter = kernels.quantiles_of_keys(keys, band.start, band.stop)
     return median, stripes.limits(median, quarter)
 

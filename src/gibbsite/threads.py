@@ -29,7 +29,7 @@ def n_threads() -> int:
 
 
 def one_below() -> AbstractContextManager[Any]:
-    """While it lasts, libraries of linear algebra keep to the thread that asks.
+    """While it lasts, numpy's linear algebra keeps to the thread that asks.
 
     Their own threads spin on for some 30 ms after a product, on the core that ours need, and how many there are may
     show in the last bits of a result.
@@ -39,7 +39,7 @@ def one_below() -> AbstractContextManager[Any]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Those that are loaded; to look for them takes milliseconds."""
+    """Those that are loaded, numpy's among them; to look for them takes milliseconds."""
     return ThreadpoolController()
 
 

@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite import kernels
-from gibbsite.kernels.stripes import PARTS, STEP
+from gibbsite.kernels.stripes import LOWEST, PARTS, STEP
 
 Floats = NDArray[np.floating]
 
 FIRST_PAIRS = 72
 """Pairs of neighbours, in each pair of columns, that are looked at first, spread over the scene."""
+ENOUGH_PAIRS = 24
+"""Of each pair of columns, if it has as many, that must be among the lines looked at first."""
 GROUP_LINES = 8
 """Lines that are looked at first together: chunks of a store are read whole."""
 LIMIT = 0.75
@@ -54,16 +56,20 @@ def neighbour_columns(column: NDArray[np.integer], valid: NDArray[np.bool_]) -> 
     return pair
 
 
-def line_places(pair: NDArray[np.integer], most: int = FIRST_PAIRS) -> NDArray[np.int32]:
-    """The number (y) of each line among those looked at first where samples are columns; -1 left out.
+def line_places(pair: NDArray[np.integer], most: int = FIRST_PAIRS) -> NDArray[np.int32] | None:
+    """The number (y) of each line among those looked at first where samples are columns, -1 left out; None where whole
+    lines would leave a pair of columns with too few.
 
     `pair` (y, x) is that of `neighbour_columns`. Of more than `most` lines that have any, groups spread over them are
     taken.
     """
-    line = np.flatnonzero((pair >= 0).any(axis=1))
+    is_pair = pair >= 0
+    line = np.flatnonzero(is_pair.any(axis=1))
     group = np.arange(len(line)) // GROUP_LINES
     every = 1 if len(line) <= most else -(-(int(group[-1]) + 1) // (most // GROUP_LINES))
     taken = line[group % every == every // 2]
+    if (is_pair[taken].sum(axis=0) < np.minimum(is_pair.sum(axis=0), ENOUGH_PAIRS)).any():
+        return None
     place = np.full(len(pair), -1, np.int32)
     place[taken] = np.arange(len(taken))
     return place
@@ -89,18 +95,22 @@ def places(pair: NDArray[np.integer], most: int = FIRST_PAIRS) -> NDArray[np.int
 
 
 def limits(median: NDArray[np.float64], quarter: NDArray[np.float64]) -> NDArray[np.float32]:
-    """How far from the median (band) a ratio counts, from medians and lower quarters (band, n_columns) of ratios."""
-    width = LIMIT * _TO_SIGMA * _median(median - quarter)
+    """How far from the median (band, n_columns) a ratio counts, from medians and lower quarters of ratios.
+
+    Of few ratios the quarter says little: at least as far as in the band's middle column.
+    """
+    width = LIMIT * _TO_SIGMA * (median - quarter)
     # Without noise, or any ratio, a step of the keys.
-    return np.fmax(width, STEP).astype(np.float32)
+    return np.fmax(np.fmax(width, _median(width)[:, None]), STEP).astype(np.float32)
 
 
 def move(median: NDArray[np.float64], limit: NDArray[np.float32], sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Medians (band, n_columns) of some ratios, moved by the sums (2, band, n_columns) over all; at most to the limit
-    (band)."""
+    """Medians (band, n_columns) of some ratios, moved by the sums (2, band, n_columns) over all, at most to the limit
+    (band, n_columns)."""
     total, n_within = sums
     step = np.clip(total / (PARTS * np.maximum(n_within, 1.0)), -1.0, 1.0)
-    return np.asarray(median + limit[:, None] * step)
+    # As far up as down: into a dark column and out of it, what is beyond the keys must cancel.
+    return np.clip(median + limit * step, LOWEST, 1.0 / LOWEST)
 
 
 def column_gains(ratio: NDArray[np.float64], width: int = WIDTH) -> NDArray[np.float64]:

@@ -18,7 +18,8 @@ _NAN = np.float32(np.nan)
 
 @njit(nogil=True, cache=True)
 def take_lines(cube, band, light, start):
-    """A strip, from sample `start` on, of a cube (y, x, band) with only these bands, and values missing (line, sample).
+    """A strip, from sample `start` on, of a cube (y, x, band) with only these bands, rising, and values missing (line,
+    sample).
 
     Values are multiplied by `light` (y, x), NaN for pixels that are not wanted.
     """

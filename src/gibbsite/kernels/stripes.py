@@ -29,7 +29,7 @@ _NOTHING = -32768
 PARTS = 1024
 """Steps to the limit that a ratio is held within when it is added up."""
 MOST_ADDED = 2**24 // PARTS
-"""So many of them float32 adds exactly."""
+"""So many of them float32 adds exactly, as where samples are columns."""
 _TO_WHOLE = np.float32(12582912.0)
 """1.5 · 2^23: a small float32 added to it is rounded to a whole number."""
 
@@ -78,18 +78,18 @@ def keep_level_ratios(lines, following, place, start, keys):
 @njit(nogil=True, cache=True)
 def add_ratios(lines, pair, turn, middle, limit, sums):
     """Add to sums (2, band, column) the distance of each ratio from the middle (band, column) of its columns, held
-    within ± limit (band) and in whole PARTS of it; and 1 if it lies within.
+    within ± their limit (band, column) and in whole PARTS of it; and 1 if it lies within.
 
-    `pair` and `turn` are those of `keep_ratios`.
+    `pair` and `turn` are those of `keep_ratios`. A pair of columns may lie in a line many times.
     """
     n_bands, n_samples = lines.shape[1:]
     most = np.float32(PARTS)
     for y in range(len(lines)):
         for b in range(n_bands):
-            scale = most / limit[b]
             for i in range(n_samples - 1):
                 c = pair[y, i]
                 if c >= 0:
+                    scale = most / limit[b, c]
                     away = (_ratio(lines[y, b, i], lines[y, b, i + 1], turn[y, i]) - middle[b, c]) * scale
                     if not np.isnan(away):
                         sums[0, b, c] += (min(max(away, -most), most) + _TO_WHOLE) - _TO_WHOLE
@@ -105,7 +105,7 @@ def add_level_ratios(lines, following, start, middle, limit, sums):
     most, least, to_whole = spread(np.float32(PARTS)), spread(np.float32(-PARTS)), spread(_TO_WHOLE)
     for b in range(n_bands):
         here = b * n_columns + start
-        usual, scale = load_from(middle, here), spread(np.float32(PARTS) / limit[b])
+        usual, scale = load_from(middle, here), most / load_from(limit, here)
         total, within = load_from(sums, here), load_from(sums, n_bands * n_columns + here)
         for y in range(n_lines):
             below = load(source, y * n_bands + b)
