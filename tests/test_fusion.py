@@ -67,3 +67,16 @@ def test_a_chain_goes_on_from_a_fused_state() -> None:
     for _ in range(3):
         fused, _ = gibbs.sweep(fused, chosen, lambda task, *_: tally(pixels, task), pixels.part)
         assert fused.statistics.n.sum() == N_PIXELS
+
+
+def test_tight_clusters_that_lie_apart_stay_apart_though_a_vague_prior_would_have_them_one() -> None:
+    # Far narrower than the prior expects, so that the joint gains by every pair that becomes one.
+    mean = np.array([[0.0, 0.0, 0.0], [0.3, 0.0, 0.0], [0.0, 0.3, 0.0], [0.05, 0.0, 0.0]])
+    scatter = np.repeat(0.02**2 * 60 * np.eye(3)[None], 4, 0)
+    nobody = np.zeros(4, bool)
+    many = statistics.Moments(np.full(4, 60.0), mean, scatter)
+    np.testing.assert_array_equal(fusion.group(many, GIVEN, nobody), [0, 1, 2, 0])
+    everywhere = fusion.group(many, GIVEN, nobody, np.ones((4, 4), bool))
+    assert len(np.unique(everywhere)) < 3, "else this test shows nothing"
+    few = statistics.Moments(np.full(4, 14.0), mean, scatter * 14 / 60)
+    assert len(np.unique(fusion.group(few, GIVEN, nobody))) < 3, "fewer than five pixels per feature are no cluster"

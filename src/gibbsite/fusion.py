@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from gibbsite import niw, splits, statistics
 from gibbsite.niw import Prior, Sums
 from gibbsite.splits import Proposal
+from gibbsite.start_cells import APART, PIXELS_PER_FEATURE
 from gibbsite.state import Rules, State, tidy
 from gibbsite.statistics import Floats, Integers, Moments
 
@@ -30,7 +31,9 @@ def group(
 ) -> Integers:
     """(n_components,) the first of those each component is better one Gaussian with; no two known ones are together.
 
-    Nor are two without a way from one to the other over `touching` (n_components, n_components) ones, if it is given.
+    Nor are two without a way from one to the other over `touching` (n_components, n_components) ones; where it is not
+    given, all touch but clusters that lie clearly apart. (Where clusters are far narrower than a vague prior expects,
+    as on a grid of many, the joint gains by joining any two.)
     """
     prior = niw.without_spread(prior)
     # Copies: without spread the weights are the counts themselves, and both are added up below.
@@ -38,7 +41,7 @@ def group(
     first_of = np.arange(len(is_known))
     gain = np.stack([_gain(sums, one, prior) for one in range(len(first_of))])
     gain[np.ix_(is_known, is_known)] = -np.inf
-    touches = np.ones_like(gain, np.bool_) if touching is None else touching.copy()
+    touches = ~_are_apart(moments) if touching is None else touching.copy()
     gain[~touches] = -np.inf
     while gain.max() > 0.0:
         first, second = sorted(map(int, np.unravel_index(gain.argmax(), gain.shape)))
@@ -54,6 +57,16 @@ def group(
         gain[:, first] = gain[first]
         gain[second] = gain[:, second] = -np.inf
     return first_of
+
+
+def _are_apart(moments: Moments) -> NDArray[np.bool_]:
+    """(n_components, n_components) whether two are clusters that lie clearly apart, as `start_cells` tells them."""
+    n, d = moments.n, moments.mean.shape[1]
+    longest = np.linalg.eigvalsh(moments.scatter)[:, -1]
+    both = np.add.outer(longest, longest) / np.maximum(np.add.outer(n, n), 1.0)
+    distance = np.square(moments.mean[:, None] - moments.mean[None]).sum(2)
+    is_large = n >= PIXELS_PER_FEATURE * d
+    return np.asarray((distance > APART**2 * both) & np.logical_and.outer(is_large, is_large))
 
 
 def take_in(state: State, into: Integers) -> State:
