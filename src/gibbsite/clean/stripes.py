@@ -34,7 +34,8 @@ ratios have long tails. Of the stripes' variance, .5 to 1 remove the same within
 WIDTH = 5
 """Columns; what changes more slowly is the scene's. Wider takes out more of strong stripes, but then the scene's own
 differences, which add up from column to column, weigh more. Of the stripes' variance in simulated TRR3 scenes (0.4 %,
-as strong as the noise), 5 removes 40 to 50 % with 120 lines and 73 % with 480; 9 removes -49 to 3 % and 74 %."""
+as strong as the noise), by the median of all lines, 5 removed 40 to 50 % with 120 lines and 73 % with 480; 9 removed
+-49 to 3 % and 74 %."""
 _LARGEST_GAIN = 2.0
 """Stripes are a few per cent; a gain beyond this comes from a dark or broken band and would do harm."""
 _BIWEIGHT = 6.0
