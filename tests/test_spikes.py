@@ -41,18 +41,19 @@ def down(lines: np.ndarray, sigma: float = 8.0) -> tuple[np.ndarray, np.ndarray]
     return found[:, :, : lines.shape[2]], counts[:, : lines.shape[2]]
 
 
-@pytest.mark.parametrize("window", [3, 5, 7, 9, 11])
+@pytest.mark.parametrize("windows", [(3,), (5,), (7,), (9,), (11,), (11, 7, 3), (7, 11), (3, 7, 11)])
 @pytest.mark.parametrize("n_bands", [11, 12, 13, 14, 15, 16, 60])
-def test_residuals_are_values_less_the_median_of_the_nearest_bands(window: int, n_bands: int) -> None:
+def test_residuals_are_values_less_the_median_of_the_nearest_bands(windows: tuple[int, ...], n_bands: int) -> None:
     values = np.random.default_rng(n_bands).normal(0, 1, (n_bands, 48)).astype(np.float32)
     # Ties and steps: what a network of comparisons could get wrong.
     values[:, ::5] = np.round(values[:, ::5])
-    residual = np.full_like(values, np.nan)
-    band_residuals(values, window, residual)
-    for b in range(n_bands):
-        first = min(max(b - window // 2, 0), n_bands - window)
-        expected = values[b] - np.median(values[first : first + window], axis=0)
-        np.testing.assert_array_equal(residual[b], expected, err_msg=f"band {b}")
+    residual = np.full((len(windows), *values.shape), np.nan, np.float32)
+    band_residuals(values, np.array(windows), residual)
+    for window, found in zip(windows, residual, strict=True):
+        for b in range(n_bands):
+            first = min(max(b - window // 2, 0), n_bands - window)
+            expected = values[b] - np.median(values[first : first + window], axis=0)
+            np.testing.assert_array_equal(found[b], expected, err_msg=f"band {b}, window {window}")
 
 
 @pytest.mark.parametrize("window", [3, 5, 7, 9, 11])

@@ -1,8 +1,10 @@
 """Medians of neighbouring bands, four at a time, of one sample or of a register of them.
 
 Neighbouring windows share all but a few of their bands. What four of them share is sorted once, by a network of
-comparisons without branches; of it only the middle can be their median, whatever the rest of each window is. LLVM then
-drops the comparisons that nobody asks for. So a median of 11 takes 16 lowest or highest of two, alone it would take 50.
+comparisons without branches; of it only the middle can be their median, whatever the rest of each window is. Windows
+within one another share their middle too. LLVM then drops the comparisons that nobody asks for, or that were made
+before. So a median of 11 takes 16 lowest or highest of two, alone it would take 50; medians of 11, 7 and 3 take 24
+together.
 """
 
 from llvmlite import ir
@@ -55,9 +57,27 @@ def _of_rank(builder, some, others, rank):
     return _lowest(builder, ways)
 
 
+def _merged(builder, some, others):
+    """Two sorted lists of the same length, a power of 2, as one (Batcher's odd-even merge)."""
+    if len(some) == 1:
+        return list(_ordered(builder, some[0], others[0]))
+    even, odd = _merged(builder, some[::2], others[::2]), _merged(builder, some[1::2], others[1::2])
+    between = [_ordered(builder, *pair) for pair in zip(odd, even[1:], strict=False)]
+    return [even[0], *(value for pair in between for value in pair), odd[-1]]
+
+
+def _sorted_core(builder, values):
+    """The values in rising order; those in the middle, of which the cores of narrower windows consist, come first."""
+    if len(values) == 8:
+        return _merged(builder, _sorted_core(builder, values[2:6]), _sorted_core(builder, values[:2] + values[6:]))
+    if len(values) == 4:
+        return _merged(builder, _ordered(builder, *values[:2]), _ordered(builder, *values[2:]))
+    return _sorted(builder, values)
+
+
 def _four_medians(builder, values, window):
     """The medians of values[j : j + window], j = 0 … 3."""
-    core = _sorted(builder, values[3:window])
+    core = _sorted_core(builder, values[3:window])
     # Three values are still to come: what has more than half of a window above or below it can be no median.
     spare = max(0, len(core) - 4) // 2
     core = core[spare : len(core) - spare]
@@ -70,8 +90,10 @@ def _four_medians(builder, values, window):
     return medians
 
 
-def _residuals(window):
-    """Intrinsics that set residual[b, i : i + 16] to values less medians of `window` bands."""
+def _residuals(windows):
+    """Intrinsics that set residual[n_bands · k + b, i : i + 16] to values less medians of windows[k] bands, the widest
+    of which comes first."""
+    widest = windows[0]
 
     def place(builder, array, b, i):
         start = builder.add(builder.mul(b, builder.extract_value(array.shape, 1)), i)
@@ -80,59 +102,70 @@ def _residuals(window):
     def load(builder, array, b, n, i):
         return [builder.load(place(builder, array, builder.add(b, INDEX(row)), i), align=4) for row in range(n)]
 
-    def subtract(builder, values, medians, residual, b, i):
-        for row, (value, median) in enumerate(zip(values, medians, strict=True)):
-            at = place(builder, residual, builder.add(b, INDEX(row)), i)
-            builder.store(builder.fsub(value, median), at, align=4)
+    def nearest(builder, b, window, n_bands):
+        """The first band of the window around b, or of the nearest at the ends."""
+        last, wanted = builder.sub(n_bands, INDEX(window)), builder.sub(b, INDEX(window // 2))
+        wanted = builder.select(builder.icmp_signed("<", wanted, INDEX(0)), INDEX(0), wanted)
+        return builder.select(builder.icmp_signed(">", wanted, last), last, wanted)
 
     @intrinsic
-    def less_median(_typing, values, first, b, i, residual):
-        """residual[b] = values[b] − median of values[first : first + window]."""
+    def less_medians(_typing, values, b, i, residual):
+        """Of band b."""
 
         def generate(context, builder, signature, arguments):
-            values, first, b, i, residual = open_arrays(context, builder, signature, arguments)
-            median = _sorted(builder, load(builder, values, first, window, i))[window // 2]
-            subtract(builder, load(builder, values, b, 1, i), [median], residual, b, i)
+            values, b, i, residual = open_arrays(context, builder, signature, arguments)
+            n_bands = builder.extract_value(values.shape, 0)
+            (value,) = load(builder, values, b, 1, i)
+            for number, window in enumerate(windows):
+                rows = load(builder, values, nearest(builder, b, window, n_bands), window, i)
+                target = builder.add(builder.mul(n_bands, INDEX(number)), b)
+                left = builder.fsub(value, _sorted(builder, rows)[window // 2])
+                builder.store(left, place(builder, residual, target, i), align=4)
             return context.get_dummy_value()
 
-        return types.void(values, first, b, i, residual), generate
+        return types.void(values, b, i, residual), generate
 
     @intrinsic
     def less_four(_typing, values, first, i, residual):
-        """The same for the four windows from first, first + 1, … on, at their middles."""
+        """Of the four bands around which the widest windows are those from first, first + 1, … on."""
 
         def generate(context, builder, signature, arguments):
             values, first, i, residual = open_arrays(context, builder, signature, arguments)
-            rows = load(builder, values, first, window + AT_ONCE - 1, i)
-            half = window // 2
-            medians = _four_medians(builder, rows, window)
-            subtract(builder, rows[half : half + AT_ONCE], medians, residual, builder.add(first, INDEX(half)), i)
+            n_bands = builder.extract_value(values.shape, 0)
+            rows, half = load(builder, values, first, widest + AT_ONCE - 1, i), widest // 2
+            target = builder.add(first, INDEX(half))
+            for window in windows:
+                medians = _four_medians(builder, rows[half - window // 2 :], window)
+                for row, median in enumerate(medians):
+                    at = place(builder, residual, builder.add(target, INDEX(row)), i)
+                    builder.store(builder.fsub(rows[half + row], median), at, align=4)
+                target = builder.add(target, n_bands)
             return context.get_dummy_value()
 
         return types.void(values, first, i, residual), generate
 
-    return less_median, less_four
+    return less_medians, less_four
 
 
-def _band_residuals(window):
-    less_median, less_four = _residuals(window)
+def _band_residuals(*windows):
+    less_medians, less_four = _residuals(windows)
+    widest = windows[0]
 
     @njit(nogil=True, cache=True)
     def band_residuals(values, residual):
         n_bands, n_samples = values.shape
-        last = n_bands - window
+        n_windows = n_bands - widest + 1
+        half = widest // 2
+        n_ends = half if n_windows >= AT_ONCE else n_bands - half
         for i in range(0, n_samples, _WIDTH):
-            for b in range(window // 2):
-                less_median(values, 0, b, i, residual)
-                less_median(values, last, n_bands - 1 - b, i, residual)
-        if last + 1 < AT_ONCE:
-            for first in range(last + 1):
-                for i in range(0, n_samples, _WIDTH):
-                    less_median(values, first, first + window // 2, i, residual)
+            for b in range(n_ends):
+                less_medians(values, b, i, residual)
+                less_medians(values, n_bands - 1 - b, i, residual)
+        if n_windows < AT_ONCE:
             return
-        for start in range(0, last + 1, AT_ONCE):
+        for start in range(0, n_windows, AT_ONCE):
             # The last four may overlap those before.
-            first = min(start, last + 1 - AT_ONCE)
+            first = min(start, n_windows - AT_ONCE)
             for i in range(0, n_samples, _WIDTH):
                 less_four(values, first, i, residual)
 
@@ -140,20 +173,25 @@ def _band_residuals(window):
 
 
 _residuals_3, _residuals_5, _residuals_7 = _band_residuals(3), _band_residuals(5), _band_residuals(7)
-_residuals_9, _residuals_11 = _band_residuals(9), _band_residuals(11)
+_residuals_9, _residuals_11, _usual_residuals = _band_residuals(9), _band_residuals(11), _band_residuals(11, 7, 3)
 
 
 @njit(nogil=True, cache=True)
-def band_residuals(values, window, residual):
-    """Set residual to values (band, sample) less the median of `window` bands (3, 5, 7, 9 or 11, and no more than there
-    are) around each; at the ends, of the nearest so many."""
-    if window == 3:
-        _residuals_3(values, residual)
-    elif window == 5:
-        _residuals_5(values, residual)
-    elif window == 7:
-        _residuals_7(values, residual)
-    elif window == 9:
-        _residuals_9(values, residual)
-    else:
-        _residuals_11(values, residual)
+def band_residuals(values, windows, residual):
+    """Set residual (window, band, sample) to values (band, sample) less the median of each of the windows (3, 5, 7, 9
+    or 11 bands, and no more than there are) around each; at the ends, of the nearest so many."""
+    n_bands, n_samples = values.shape
+    if len(windows) == 3 and windows[0] == 11 and windows[1] == 7 and windows[2] == 3:
+        _usual_residuals(values, residual.reshape(3 * n_bands, n_samples))
+        return
+    for number in range(len(windows)):
+        if windows[number] == 3:
+            _residuals_3(values, residual[number])
+        elif windows[number] == 5:
+            _residuals_5(values, residual[number])
+        elif windows[number] == 7:
+            _residuals_7(values, residual[number])
+        elif windows[number] == 9:
+            _residuals_9(values, residual[number])
+        else:
+            _residuals_11(values, residual[number])

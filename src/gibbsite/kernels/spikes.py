@@ -41,9 +41,8 @@ def despike_spectra(lines, windows, n_sigma, first, last, replaced):
     start = max(first - 1, 0)
     for y in range(start, last + 1):
         # Residuals are one line ahead of the line that is mended, which then needs its own values no more.
-        for number in range(len(windows)):
-            if y < len(lines):
-                band_residuals(lines[y], windows[number], residual[y % 3, number])
+        if y < len(lines):
+            band_residuals(lines[y], windows, residual[y % 3])
         here = y - 1
         if here < first:
             continue
