@@ -10,7 +10,7 @@ from numba import njit
 
 from gibbsite.kernels.medians import band_residuals
 from gibbsite.kernels.strips import less_median_of_3
-from gibbsite.kernels.vectors import aligned_lines, any_beyond, larger_size, load, size, spread, store
+from gibbsite.kernels.vectors import add_product, aligned_lines, any_beyond, larger_size, load, size, spread, store
 
 _TO_SIGMA, _TO_SIGMA_OF_3 = np.float32(1.2533141), np.float32(1.7724539)
 """Mean absolute residual of normal noise -> its standard deviation: √(π/2) from a wide median, √π from that of three
@@ -86,15 +86,18 @@ def _compare_lines(above, here, below, residual, sigma, n_sigma):
     does. (The residual to a median of three would not do: it is 0 throughout on a slope.)
     """
     n_bands = len(here)
-    half, total = spread(np.float32(0.5)), spread(np.float32(0.0))
+    minus_half, total = spread(np.float32(-0.5)), spread(np.float32(0.0))
     largest = total
-    before = load(here, 0) - half * (load(above, 0) + load(below, 0))
+    one, two, three = load(above, 0), load(here, 0), load(below, 0)
+    before = add_product(two, minus_half, one + three)
+    # NaN - NaN is not 0. What is missing is so in all bands.
+    gap = (one - one) + (three - three)
     for b in range(n_bands):
         one, two, three = load(above, b), load(here, b), load(below, b)
-        off = less_median_of_3(one, two, three)
+        off = less_median_of_3(one, two, three, gap)
         store(residual, b, off)
         largest = larger_size(off, largest)
-        apart = two - half * (one + three)
+        apart = add_product(two, minus_half, one + three)
         # In the first band they are the same, so nothing is added.
         total = total + size(apart - before)
         before = apart

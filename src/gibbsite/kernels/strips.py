@@ -67,11 +67,11 @@ def count_missing(_typing, count, value):
 
 
 @intrinsic
-def less_median_of_3(_typing, above, here, below):
-    """here less the median of the three; 0 where above or below is missing."""
+def less_median_of_3(_typing, above, here, below, gap):
+    """here less the median of the three; 0 where `gap` is not 0."""
 
     def generate(_context, builder, _signature, arguments):
-        above, here, below = arguments
+        above, here, below, gap = arguments
 
         def lower_and_higher(a, b):
             is_lower = builder.fcmp_ordered("<", a, b)
@@ -79,12 +79,10 @@ def less_median_of_3(_typing, above, here, below):
 
         lower, higher = lower_and_higher(above, below)
         median = lower_and_higher(lower_and_higher(lower, here)[1], higher)[0]
-        # NaN - NaN is not 0.
-        nothing = builder.fadd(builder.fsub(above, above), builder.fsub(below, below))
-        is_whole = builder.fcmp_ordered("==", nothing, constant(0.0))
+        is_whole = builder.fcmp_ordered("==", gap, constant(0.0))
         return builder.select(is_whole, builder.fsub(here, median), constant(0.0))
 
-    return vector(above, here, below), generate
+    return vector(above, here, below, gap), generate
 
 
 @intrinsic
