@@ -2,6 +2,7 @@
 
 import hashlib
 import mmap
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,12 @@ def open_pixels(path: Path, layout: Layout) -> NDArray[Any]:
         pixels = np.memmap(path, dtype=layout.dtype, mode="r", offset=layout.offset, shape=tuple(stored))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot read the image ({error}); check the file and its permissions") from None
+    holder = _mapping(pixels)
+    # A file that is read from the disk now then comes in large pages, where the system has such: half a gigabyte in
+    # tables of its small ones takes 50 ms to map and to give back.
+    if holder is not None and hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):
+            holder.madvise(mmap.MADV_HUGEPAGE)
     return pixels.transpose(axes)
 
 
@@ -103,11 +110,16 @@ def let_go(pixels: object) -> None:
 
     Pages of a mapped file count as the process's own until someone else needs the memory.
     """
-    holder: Any = pixels
-    while isinstance(holder, np.ndarray):
-        holder = holder.base
-    if isinstance(holder, mmap.mmap):
+    holder = _mapping(pixels)
+    if holder is not None:
         holder.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapping(pixels: object) -> mmap.mmap | None:
+    """The mapped file that holds these pixels, if one does."""
+    while isinstance(pixels, np.ndarray):
+        pixels = pixels.base
+    return pixels if isinstance(pixels, mmap.mmap) else None
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
