@@ -98,7 +98,7 @@ def open_pixels(path: Path, layout: Layout) -> NDArray[Any]:
         raise InputError(f"{path}: cannot read the image ({error}); check the file and its permissions") from None
     holder = _mapping(pixels)
     # A file that is read from the disk now then comes in large pages, where the system has such: half a gigabyte in
-    # tables of its small ones takes 50 ms to map and to give back.
+    # tables of its small ones takes 45 ms to map and to give back.
     if holder is not None and hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):
             holder.madvise(mmap.MADV_HUGEPAGE)

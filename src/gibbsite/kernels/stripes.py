@@ -19,7 +19,7 @@ from gibbsite.kernels.strips import (
     store_from,
     store_keys,
 )
-from gibbsite.kernels.vectors import LANES, aligned, hold, load, spread
+from gibbsite.kernels.vectors import LANES, TO_WHOLE, aligned, hold, load, spread
 
 LOWEST, STEP = 0.5, 1.5 / 65000
 """Key k stands for the ratio LOWEST + k · STEP, from just above 1/2 to 2; the step is a twentieth of the best median's
@@ -30,8 +30,7 @@ PARTS = 1024
 """Steps to the limit that a ratio is held within when it is added up."""
 MOST_ADDED = 2**24 // PARTS
 """So many of them float32 adds exactly, as where samples are columns."""
-_TO_WHOLE = np.float32(12582912.0)
-"""1.5 · 2^23: a small float32 added to it is rounded to a whole number."""
+_TO_WHOLE = np.float32(TO_WHOLE)
 
 
 @njit(nogil=True, cache=True)

@@ -21,7 +21,7 @@ LANES = 64 if _IS_WIDE else 16
 
 INDEX = ir.IntType(64)
 _BITS = ir.IntType(32)
-_SHIFT = 12582912.0
+TO_WHOLE = 12582912.0
 """1.5 · 2^23: a small float32 added to it is rounded to a whole number, which then stands in the lowest bits."""
 _POWER = (9.5701019e-3, 5.5917862e-2, 2.4024745e-1, 6.9312181e-1, 9.9999926e-1)
 """2^f for |f| ≤ 1/2, highest power first: the polynomial of its degree with the smallest relative error, 3·10⁻⁶."""
@@ -245,8 +245,8 @@ def exp2(_typing, t):
 
     def generate(_context, builder, _signature, arguments):
         t = larger(builder, constant(_LOWEST), arguments[0])
-        shifted = builder.fadd(t, constant(_SHIFT))
-        fraction = builder.fsub(t, builder.fsub(shifted, constant(_SHIFT)))
+        shifted = builder.fadd(t, constant(TO_WHOLE))
+        fraction = builder.fsub(t, builder.fsub(shifted, constant(TO_WHOLE)))
         power = constant(_POWER[0])
         for coefficient in _POWER[1:]:
             power = fuse(builder, power, fraction, constant(coefficient))
