@@ -7,12 +7,13 @@ Usage: python benchmarks/clean.py speed FOLDER      a simulated FRT (made there 
 """
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -83,9 +84,15 @@ def whole(folder: Path, out: Path) -> tuple[CleanedScene, features.Basis]:
     return scene, learnt
 
 
+def new_stores() -> Iterator[Path]:
+    """Places for stores where none was before: to put one in another's place is to remove that, too."""
+    folder = Path(tempfile.mkdtemp())
+    return (folder / f"{number}.zarr" for number in itertools.count())
+
+
 def once(folder: Path) -> None:
     """The peak memory of one run, in a process of its own; what started it does not count."""
-    whole(folder, Path(tempfile.mkdtemp()) / "features.zarr")
+    whole(folder, next(new_stores()))
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     print(f"peak memory of one run: {int(peak.split()[1]) / 2**20:.2f} GB")
 
@@ -118,8 +125,8 @@ def speed(folder: Path) -> None:
     if not list(folder.glob("*_trr3.lbl")):
         write_observation(Simulate(lines=480, binning=1), 3, folder)
     image = next(folder.glob("*l_trr3.img"))
-    out = Path(tempfile.mkdtemp()) / "features.zarr"
-    scene, learnt = whole(folder, out)  # compiles
+    new = new_stores()
+    scene, learnt = whole(folder, next(new))  # compiles
     print(f"{image.stat().st_size / 1e6:.0f} MB, {n_threads()} threads; wall (processor) ms, best / median of {TIMES}")
     for state in ("warm", "cold"):
         del scene, learnt  # a mapped page cannot be dropped
@@ -129,22 +136,22 @@ def speed(folder: Path) -> None:
                 "memmap, copy": lambda: np.array(np.memmap(image, "<f4", "r")),
                 "memmap, copy into memory that was given back just now": lambda: np.array(np.memmap(image, "<f4", "r")),
                 "memmap, sum": lambda: np.memmap(image, "<f4", "r").sum(),
-                "TRR3 to features": lambda: whole(folder, out) and None,
+                "TRR3 to features": lambda: whole(folder, next(new)) and None,
             },
             lambda state=state: forget(image) if state == "cold" else None,
         )
-        scene, learnt = whole(folder, out)
+        scene, learnt = whole(folder, next(new))
         everything = taken.pop("TRR3 to features")
         print(f"{state}: TRR3 to features {told(everything)}")
         for name, read in taken.items():
             best, middle = (f(read[:, 0]) / f(everything[:, 0]) for f in (np.min, np.median))
             print(f"  {name}: {told(read)}: {best:.2f} of it by the best runs, {middle:.2f} by the medians")
     subprocess.run([sys.executable, __file__, "once", str(folder)], check=True)
-    phases(folder, out)
+    phases(folder, new)
     shares(scene, learnt, np.memmap(image, "<f4", "r")[: 480 * 438 * 640].reshape(480, 438, 640))
 
 
-def phases(folder: Path, out: Path) -> None:
+def phases(folder: Path, new: Iterator[Path]) -> None:
     """Processor time of the stages of a whole run, all threads."""
     chosen, label = validate({}, "defaults"), next(folder.glob("*l_trr3.lbl"))
     product = open_observation(label, next(folder.glob("*ddr1.lbl")), None)
@@ -156,7 +163,7 @@ def phases(folder: Path, out: Path) -> None:
         "survey": lambda: of_observation(product, chosen.ingest),
         "plan, gains of the columns": lambda: clean_source(source, chosen),
         "basis": lambda: basis_step.learn([scene], chosen.features),
-        "features": lambda: features_step.write(out, scene, learnt),
+        "features": lambda: features_step.write(next(new), scene, learnt),
     }
     for name, call in work.items():
         wall, processor = timed(call, 3)
@@ -174,11 +181,11 @@ def shares(scene: CleanedScene, learnt: features.Basis, cube: np.ndarray) -> Non
     sums = np.zeros((2, *middle.shape), np.float32)
     project = features.strip_projection(learnt)
     made_of = [kernels.combine_bands_of_strip(some, made.smile.start, scene._strip_weights[3]) for some in lines]
-    missing = np.zeros((24, kernels.LANES), np.float32)
+    has_gaps = np.zeros(24, bool)
     nm = source.wavelength[made.band]
     work = {
         "read, mask, cos i": lambda k: strips(64 * k),
-        "bridge gaps": lambda k: kernels.bridge_gaps(lines[k], missing, nm),
+        "bridge gaps": lambda k: kernels.bridge_gaps(lines[k], has_gaps, nm),
         "despike along": lambda k: kernels.despike_spectra(
             lines[k], made.spikes.windows, made.spikes.sigma, 0, 24, counts
         ),

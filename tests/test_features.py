@@ -493,6 +493,19 @@ def test_values_of_rank_are_those_of_the_sorted_spectra(bands, random):
     assert_array_equal(kernels.values_of_rank(bands, chosen, rank), np.sort(bands[:, chosen], axis=1)[:, rank])
 
 
+@pytest.mark.parametrize("every", [1, 4, 7, 5000])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
+def test_values_of_rank_do_not_trust_their_sample(every, share):
+    random, n = np.random.default_rng(every), 5000
+    bands = random.normal(0, 1, (3, n)).astype(np.float32)
+    # Every fourth value is in the sample, which then misleads about either end.
+    bands[:2, ::every] += np.array([[-50], [50]], np.float32)
+    low = int(share * (n - 1))
+    rank = np.array([low, low, n - 1 - low, n - 1 - low])
+    found = kernels.values_of_rank(bands, np.arange(n), rank)
+    assert_array_equal(found, np.sort(bands, axis=1)[:, rank])
+
+
 @pytest.mark.parametrize("largest", [fences.CELLS, 2 * fences.CELLS])
 @pytest.mark.parametrize("shape", [(1, 1), (5, 33), (14, 700), (31, 1500)])
 def test_products_of_the_largest_cells_are_exact(shape, largest):

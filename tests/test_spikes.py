@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gibbsite import kernels
-from gibbsite.kernels.medians import band_residuals
+from gibbsite.kernels.medians import AT_ONCE, ENDS, band_residuals
 
 NOISE = 0.0007
 """Of a good scene at I/F 0.25."""
@@ -43,12 +43,20 @@ def down(lines: np.ndarray, sigma: float = 8.0) -> tuple[np.ndarray, np.ndarray]
 
 @pytest.mark.parametrize("windows", [(3,), (5,), (7,), (9,), (11,), (11, 7, 3), (7, 11), (3, 7, 11)])
 @pytest.mark.parametrize("n_bands", [11, 12, 13, 14, 15, 16, 60])
-def test_residuals_are_values_less_the_median_of_the_nearest_bands(windows: tuple[int, ...], n_bands: int) -> None:
-    values = np.random.default_rng(n_bands).normal(0, 1, (n_bands, 48)).astype(np.float32)
+@pytest.mark.parametrize("level", [0, 9])
+def test_residuals_are_values_less_the_median_of_the_nearest_bands(
+    windows: tuple[int, ...], n_bands: int, level: float
+) -> None:
+    values = np.random.default_rng(n_bands).normal(level, 1, (n_bands, 48)).astype(np.float32)
+    assert (values < 0).any() == (level == 0)
     # Ties and steps: what a network of comparisons could get wrong.
     values[:, ::5] = np.round(values[:, ::5])
     residual = np.full((len(windows), *values.shape), np.nan, np.float32)
-    band_residuals(values, np.array(windows), residual)
+    largest = np.full((-(-n_bands // AT_ONCE), 48), np.nan, np.float32)
+    band_residuals(values, np.array(windows), residual, largest)
+    for group, first in enumerate(range(ENDS, n_bands - ENDS, AT_ONCE)):
+        inner = abs(residual[:, first : min(first + AT_ONCE, n_bands - ENDS)])
+        assert (largest[group] >= inner.max(axis=(0, 1))).all()
     for window, found in zip(windows, residual, strict=True):
         for b in range(n_bands):
             first = min(max(b - window // 2, 0), n_bands - window)

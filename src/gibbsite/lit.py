@@ -27,8 +27,8 @@ def strips(source: Source, corrections: Corrections, rows: slice) -> Callable[[i
     wavelength, air = source.wavelength[corrections.band], corrections.air
 
     def strip(start: int) -> Lines:
-        lines, missing = stored(start)
-        kernels.bridge_gaps(lines, missing, wavelength)
+        lines, has_gaps = stored(start)
+        kernels.bridge_gaps(lines, has_gaps, wavelength)
         if air is not None:
             column = columns(source, rows, start)
             kernels.divide_air(lines, air.log_transmission, column, air.inside, air.outside)

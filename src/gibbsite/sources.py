@@ -22,9 +22,9 @@ from gibbsite.threads import in_order
 
 Lines = NDArray[np.float32]
 Floats = NDArray[np.float64]
-Strip = tuple[Lines, NDArray[np.float32]]
-"""(line, band, LANES) I/F times a factor, NaN without a value and beyond the image; and how many of a pixel's values
-are missing (line, LANES)."""
+Strip = tuple[Lines, NDArray[np.bool_]]
+"""(line, band, LANES) I/F times a factor, NaN without a value and beyond the image; and the lines in which a wanted
+pixel may lack a value."""
 Strips = Callable[[int], Strip]
 """The strip that begins at a sample."""
 

@@ -10,7 +10,7 @@ from numba import njit
 
 from gibbsite.kernels.products import score_class
 from gibbsite.kernels.squares import SIDE, turn_square
-from gibbsite.kernels.strips import count_missing, fetch_ahead, load_from, mask_beyond
+from gibbsite.kernels.strips import any_lost, fetch_ahead, load_from, mask_beyond
 from gibbsite.kernels.vectors import LANES, add_product, aligned_lines, hold, load, spread, store
 
 _NAN = np.float32(np.nan)
@@ -18,25 +18,27 @@ _NAN = np.float32(np.nan)
 
 @njit(nogil=True, cache=True)
 def take_lines(cube, band, light, start):
-    """A strip, from sample `start` on, of a cube (y, x, band) with only these bands, rising, and values missing (line,
-    sample).
+    """A strip, from sample `start` on, of a cube (y, x, band) with only these bands, rising; and the lines in which a
+    wanted pixel may lack a value.
 
     Values are multiplied by `light` (y, x), NaN for pixels that are not wanted.
     """
     n_lines, n_samples, _ = cube.shape
     n_bands, n = len(band), min(LANES, n_samples - start)
-    lines, missing = aligned_lines(n_lines, n_bands), np.zeros((n_lines, LANES), np.float32)
+    lines, has_gaps = aligned_lines(n_lines, n_bands), np.zeros(n_lines, np.bool_)
     source, target = np.ascontiguousarray(cube).reshape(cube.size), lines.reshape(n_lines * n_bands, LANES)
     factor = np.full((1, LANES), _NAN)
     for y in range(n_lines):
         _turn_line(source, cube.shape, band, (y, start, n), lines)
         factor[0, :n] = light[y, start : start + n]
+        # A sum is a number only if all values are.
+        total = spread(np.float32(0.0))
         for b in range(n_bands):
-            value = load(target, y * n_bands + b)
-            store(missing, y, count_missing(load(missing, y), value))
-            store(target, y * n_bands + b, value * load(factor, 0))
-    missing[:, n:] = 0.0
-    return lines, missing
+            value = load(target, y * n_bands + b) * load(factor, 0)
+            store(target, y * n_bands + b, value)
+            total = total + value
+        has_gaps[y] = any_lost(total, load(factor, 0))
+    return lines, has_gaps
 
 
 @njit(nogil=True, cache=True)
@@ -63,42 +65,44 @@ def _turn_line(source, shape, band, where, lines):
 
 @njit(nogil=True, cache=True)
 def take_stored(stored, band, bounds, light, start):
-    """As `take_lines`, of stored values (line, band, sample); missing is what is beyond bounds[0] to bounds[1] or
+    """As `take_lines`, of stored values (line, band, sample); none is what is beyond bounds[0] to bounds[1] or
     bounds[2], the fill value."""
     n_lines, n_stored, n_samples = stored.shape
     n_bands, n = len(band), min(LANES, n_samples - start)
-    lines = aligned_lines(n_lines, n_bands)
+    lines, has_gaps = aligned_lines(n_lines, n_bands), np.zeros(n_lines, np.bool_)
     if n < LANES:
         lines[:] = _NAN
-    missing = np.zeros((n_lines, LANES), np.float32)
     target = lines.reshape(n_lines * n_bands, LANES)
     low, high, fill = spread(bounds[0]), spread(bounds[1]), spread(bounds[2])
     for y in range(n_lines):
         if n < LANES:
-            _take_some(stored[y], band, bounds, light[y, start:], (lines[y], missing[y]))
+            has_gaps[y] = _take_some(stored[y], band, bounds, light[y, start:], lines[y])
             continue
+        total = spread(np.float32(0.0))
         for b in range(n_bands):
             here = (y * n_stored + band[b]) * n_samples + start
             # The next strip of the block will be wanted soon, and lies too far apart for the processor to guess it.
             fetch_ahead(stored, here + LANES)
-            value = mask_beyond(load_from(stored, here), low, high, fill)
-            # Counts and light stay in memory: with both in registers the loop takes a third longer.
-            store(missing, y, count_missing(load(missing, y), value))
-            store(target, y * n_bands + b, value * load_from(light, y * n_samples + start))
-    return lines, missing
+            # Light stays in memory: with it in registers too the loop takes a third longer.
+            value = mask_beyond(load_from(stored, here), low, high, fill) * load_from(light, y * n_samples + start)
+            store(target, y * n_bands + b, value)
+            total = total + value
+        has_gaps[y] = any_lost(total, load_from(light, y * n_samples + start))
+    return lines, has_gaps
 
 
 @njit(nogil=True, cache=True)
-def _take_some(stored, band, bounds, light, taken):
-    """Put the last samples of a line, fewer than a strip has, into lines (band, LANES) and missing (LANES)."""
-    lines, missing = taken
-    first = stored.shape[1] - len(light)
+def _take_some(stored, band, bounds, light, lines):
+    """Put the last samples of a line, fewer than a strip has, into lines (band, LANES). Whether a wanted pixel lacks a
+    value."""
+    first, has_gaps = stored.shape[1] - len(light), False
     for b in range(len(band)):
         for i in range(len(light)):
             value = stored[band[b], first + i]
             is_value = (value >= bounds[0]) & (value <= bounds[1]) & (value != bounds[2])
             lines[b, i] = value * light[i] if is_value else _NAN
-            missing[i] += np.float32(not is_value)
+            has_gaps |= not is_value and not np.isnan(light[i])
+    return has_gaps
 
 
 @njit(nogil=True, cache=True)
@@ -123,15 +127,23 @@ def survey_stored(stored, limits, fill, listed):
 
 
 @njit(nogil=True, cache=True)
-def bridge_gaps(lines, missing, wavelength):
+def bridge_gaps(lines, has_gaps, wavelength):
     """Replace NaN between values of a spectrum by linear interpolation in wavelength (band), in place.
 
-    `missing` (line, sample) counts them. At the ends the nearest value is taken; spectra without any value stay NaN.
+    Only lines that have gaps (line) are looked at. At the ends the nearest value is taken; spectra without any value
+    stay NaN.
     """
     n_lines, n_bands, n_samples = lines.shape
+    n_values = np.empty(n_samples, np.int32)
     for y in range(n_lines):
+        if not has_gaps[y]:
+            continue
+        n_values[:] = 0
+        for b in range(n_bands):
+            for i in range(n_samples):
+                n_values[i] += np.int32(lines[y, b, i] == lines[y, b, i])
         for i in range(n_samples):
-            if 0 < missing[y, i] < n_bands and not np.isnan(lines[y, :, i]).all():
+            if 0 < n_values[i] < n_bands:
                 _bridge(lines[y, :, i], wavelength)
 
 

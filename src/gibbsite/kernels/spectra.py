@@ -5,7 +5,7 @@ from numba import njit
 
 from gibbsite.kernels.squares import SIDE, turn_square
 
-_BINS = 4096
+_SAMPLE, _MOST_BINS = 1024, 4096
 
 
 @njit(nogil=True, cache=True)
@@ -59,32 +59,66 @@ def take_bands(lines, usable):
 
 @njit(nogil=True, cache=True)
 def values_of_rank(bands, chosen, rank):
-    """The values (band, rank) that have these ranks, from 0, among the chosen spectra of bands (band, spectrum), all
-    finite.
+    """The values (band, rank) that have these rising ranks, from 0, among the chosen spectra of bands (band, spectrum),
+    all finite.
 
-    Values are counted in bins from the lowest to the highest; only those of a bin with a wanted rank are sorted.
+    A sample tells about how far from the ends they lie; only what lies as far out is looked at twice.
     """
-    found = np.empty((len(bands), len(rank)), bands.dtype)
-    value = np.empty(len(chosen), bands.dtype)
+    n, n_low = len(chosen), np.searchsorted(rank, len(chosen) // 2)
+    n_high = len(rank) - n_low
+    # So many values from either end hold all that are wanted.
+    low_end, high_end = rank[n_low - 1] + 1 if n_low > 0 else 0, n - rank[n_low] if n_high > 0 else 0
+    sample = chosen[:: max(1, n // _SAMPLE)]
+    last = len(sample) - 1
+    edge_rank = np.array([_reach(low_end, n, last), last - _reach(high_end, n, last)])
+    found, edge = np.empty((len(bands), len(rank)), bands.dtype), np.empty(2, bands.dtype)
+    low, high = np.empty(n + 1, bands.dtype), np.empty(n + 1, bands.dtype)
     for b in range(len(bands)):
-        source = bands[b]
-        for t in range(len(chosen)):
-            value[t] = source[chosen[t]]
-        _pick(value, rank, found[b])
+        for t in range(len(sample)):
+            low[t] = bands[b, sample[t]]
+        _pick(low[: len(sample)], edge_rank, edge)
+        under, over = _part(bands[b], chosen, edge[0], edge[1], low, high)
+        if under < low_end or over < high_end:
+            under, over = _part(bands[b], chosen, np.inf, -np.inf, low, high)
+        _pick(low[:under], rank[:n_low], found[b, :n_low])
+        _pick(high[:over], rank[n_low:] - (n - over), found[b, n_low:])
     return found
 
 
 @njit(nogil=True, cache=True)
+def _reach(n_wanted, n, last):
+    """The rank in a sample, from 0 to `last`, beyond which hardly ever less than so many of all n values lie."""
+    expected = n_wanted * (last + 1) / n
+    return min(last, int(expected + 4 * np.sqrt(expected) + 4))
+
+
+@njit(nogil=True, cache=True)
+def _part(source, chosen, under, over, low, high):
+    """Put the chosen values that are not above `under` into `low` and those not below `over` into `high`; how many they
+    are. Both have room for one value more than all."""
+    n_low = n_high = 0
+    for t in range(len(chosen)):
+        value = source[chosen[t]]
+        low[n_low] = high[n_high] = value
+        n_low += value <= under
+        n_high += value >= over
+    return n_low, n_high
+
+
+@njit(nogil=True, cache=True)
 def _pick(value, rank, found):
-    """Set found (rank) to the values of these ranks."""
+    """Set found (rank) to the values of these ranks.
+
+    Values are counted in bins from the lowest to the highest; only those of a bin with a wanted rank are sorted.
+    """
     # Not value.min() and value.max(), which go number by number.
     lowest = highest = value[0]
     for i in range(len(value)):
         lowest = value[i] if value[i] < lowest else lowest
         highest = value[i] if value[i] > highest else highest
-    width = np.float64(highest) - np.float64(lowest)
-    scale = (_BINS - 1) / width if width > 0.0 else 0.0
-    bin_of, count = np.empty(len(value), np.int16), np.zeros(_BINS + 1, np.int64)
+    width, n_bins = np.float64(highest) - np.float64(lowest), min(len(value) // 4 + 1, _MOST_BINS)
+    scale = (n_bins - 1) / width if width > 0.0 else 0.0
+    bin_of, count = np.empty(len(value), np.int16), np.zeros(n_bins + 1, np.int64)
     for i in range(len(value)):
         bin_of[i] = np.int16((np.float64(value[i]) - lowest) * scale)
     for i in range(len(value)):

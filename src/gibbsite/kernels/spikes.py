@@ -8,7 +8,7 @@ finds them, and only there the dear questions are asked.
 import numpy as np
 from numba import njit
 
-from gibbsite.kernels.medians import band_residuals
+from gibbsite.kernels.medians import AT_ONCE, ENDS, band_residuals
 from gibbsite.kernels.strips import less_median_of_3
 from gibbsite.kernels.vectors import add_product, aligned_lines, any_beyond, larger_size, load, size, spread, store
 
@@ -34,6 +34,8 @@ def despike_spectra(lines, windows, n_sigma, first, last, replaced):
         return
     to_sigma = _TO_SIGMA_OF_3 if windows[0] == 3 else _TO_SIGMA
     residual = aligned_lines(3 * len(windows), n_bands).reshape(3, len(windows), n_bands, n_samples)
+    largest = aligned_lines(3, -(-n_bands // AT_ONCE))
+    suspected = np.empty((len(windows), n_bands), np.bool_)
     sigma = np.empty(n_samples, np.float32)
     if len(lines) == 1:
         # The only line has no neighbour.
@@ -42,7 +44,7 @@ def despike_spectra(lines, windows, n_sigma, first, last, replaced):
     for y in range(start, last + 1):
         # Residuals are one line ahead of the line that is mended, which then needs its own values no more.
         if y < len(lines):
-            band_residuals(lines[y], windows, residual[y % 3])
+            band_residuals(lines[y], windows, residual[y % 3], largest[y % 3])
         here = y - 1
         if here < first:
             continue
@@ -50,8 +52,8 @@ def despike_spectra(lines, windows, n_sigma, first, last, replaced):
         # The first and the last line of a scene have one neighbour.
         above = residual[(here - 1) % 3] if here > 0 else residual[y % 3]
         below = residual[y % 3] if y < len(lines) else above
-        suspicion = _suspect_any(residual[here % 3], sigma, n_sigma)
-        _mend(lines[here], residual[here % 3], (above, below), (sigma, n_sigma), replaced[here - first], suspicion)
+        if _suspect_any(residual[here % 3], largest[here % 3], sigma, n_sigma, suspected):
+            _mend(lines[here], residual[here % 3], (above, below), (sigma, n_sigma), replaced[here - first], suspected)
 
 
 @njit(nogil=True, cache=True)
@@ -63,18 +65,19 @@ def despike_columns(lines, n_sigma, first, last, replaced):
     n_bands, n_samples = lines.shape[1:]
     residual, nothing = aligned_lines(1, n_bands), np.zeros((1, n_bands, n_samples), np.float32)
     sigma, kept = np.empty(n_samples, np.float32), aligned_lines(1, n_bands)[0]
+    suspected = np.zeros((1, n_bands), np.bool_)
     above = lines[max(first, 1) - 1]
     for y in range(max(first, 1), min(last, len(lines) - 1)):
         stands_out = _compare_lines(above, lines[y], lines[y + 1], residual[0], sigma.reshape(1, n_samples), n_sigma)
         above = lines[y]
         if not stands_out:
             continue
-        is_any, suspected = _suspect_any(residual, sigma, n_sigma)
-        if is_any.any():
+        suspected[:] = False
+        if _suspect(residual, sigma.reshape(1, n_samples), n_sigma, 0, n_bands, suspected):
             # The line below is compared with what was measured here, not with what is put in its place.
             kept[:] = lines[y]
             above = kept
-            _mend(lines[y], residual, (nothing, nothing), (sigma, n_sigma), replaced[y - first], (is_any, suspected))
+            _mend(lines[y], residual, (nothing, nothing), (sigma, n_sigma), replaced[y - first], suspected)
 
 
 @njit(nogil=True, cache=True)
@@ -117,48 +120,55 @@ def _measure(residual, to_sigma, sigma):
 
 
 @njit(nogil=True, cache=True)
-def _suspect_any(residual, sigma, n_sigma):
-    """Whether any window (band), and which (window, band), suspects a band: residuals (window, band, sample)."""
-    n_windows, n_bands, n_samples = residual.shape
-    suspected, is_any = np.zeros((n_windows, n_bands), np.bool_), np.zeros(n_bands, np.bool_)
-    for number in range(n_windows):
-        _suspect(residual[number], sigma.reshape(1, n_samples), n_sigma, suspected[number])
-        is_any |= suspected[number]
-    return is_any, suspected
+def _suspect_any(residual, largest, sigma, n_sigma, suspected):
+    """Tell which (window, band) any residual (window, band, sample) makes a suspect, and whether there are any.
+    `largest` is that of `band_residuals`."""
+    n_bands, n_samples = residual.shape[1:]
+    noise = sigma.reshape(1, n_samples)
+    limit = load(noise, 0) * spread(n_sigma)
+    suspected[:] = False
+    is_any = _suspect(residual, noise, n_sigma, 0, min(ENDS, n_bands), suspected)
+    for group in range(len(largest)):
+        first = ENDS + group * AT_ONCE
+        if first < n_bands - ENDS and any_beyond(load(largest, group), limit):
+            is_any |= _suspect(residual, noise, n_sigma, first, min(first + AT_ONCE, n_bands), suspected)
+    return is_any | _suspect(residual, noise, n_sigma, max(n_bands - ENDS, 0), n_bands, suspected)
 
 
 @njit(nogil=True, cache=True)
-def _mend(values, residual, beside, limit, replaced, suspicion):
+def _mend(values, residual, beside, limit, replaced, suspected):
     """Replace the spikes in values (band, sample), by residuals (window, band, sample) of it and the lines beside it.
 
-    `limit` is the standard deviation (sample) of the noise and how many of it make a spike; `suspicion` is what
-    `_suspect_any` says.
+    `limit` is the standard deviation (sample) of the noise and how many of it make a spike; `suspected` is what
+    `_suspect` says.
     """
     n_windows, n_bands, n_samples = residual.shape
-    is_any, suspected = suspicion
-    is_done = np.empty(n_samples, np.int32)
+    is_done, done_in = np.empty(n_samples, np.int32), -1
     for b in range(n_bands):
-        if not is_any[b]:
-            continue
-        is_done[:] = 0
         for number in range(n_windows):
             if suspected[number, b]:
+                if done_in != b:
+                    is_done[:], done_in = 0, b
                 both = beside[0][number, b], beside[1][number, b]
                 _replace(values[b], b, residual[number], both, limit, (is_done, replaced))
 
 
 @njit(nogil=True, cache=True)
-def _suspect(residual, sigma, n_sigma, suspected):
-    """Tell the bands (band) in which any residual (band, sample) stands out of the noise (1, sample) and of the second
-    bands on either side: without that nothing is a spike, and `_replace` need not look."""
-    n_bands = len(residual)
+def _suspect(residual, sigma, n_sigma, first, stop, suspected):
+    """Tell in which windows and bands first ≤ b < stop any residual (window, band, sample) stands out of the noise (1,
+    sample) and of the second bands on either side: without that nothing is a spike, and `_replace` need not look.
+    Whether any does."""
+    n_windows, n_bands = residual.shape[:2]
     noise, factor = load(sigma, 0), spread(n_sigma)
-    limit = noise * factor
-    for b in range(n_bands):
-        if not any_beyond(load(residual, b), limit):
-            continue
-        farther = larger_size(load(residual, _within(b - 2, n_bands)), load(residual, _within(b + 2, n_bands)))
-        suspected[b] = any_beyond(load(residual, b), larger_size(noise, farther) * factor)
+    limit, is_any = noise * factor, False
+    for number in range(n_windows):
+        mine = residual[number]
+        for b in range(first, stop):
+            if any_beyond(load(mine, b), limit):
+                farther = larger_size(load(mine, _within(b - 2, n_bands)), load(mine, _within(b + 2, n_bands)))
+                suspected[number, b] = any_beyond(load(mine, b), larger_size(noise, farther) * factor)
+                is_any |= suspected[number, b]
+    return is_any
 
 
 @njit(nogil=True, cache=True)

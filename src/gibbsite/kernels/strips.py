@@ -55,15 +55,15 @@ def mask_beyond(_typing, value, low, high, fill):
 
 
 @intrinsic
-def count_missing(_typing, count, value):
-    """count + 1 where the value is not a number."""
+def any_lost(_typing, value, wanted):
+    """Whether in any lane where `wanted` is a number the value is none."""
 
     def generate(_context, builder, _signature, arguments):
-        count, value = arguments
-        is_missing = builder.fcmp_unordered("uno", value, value)
-        return builder.select(is_missing, builder.fadd(count, constant(1.0)), count)
+        value, wanted = arguments
+        is_lost = builder.and_(builder.fcmp_unordered("uno", value, value), builder.fcmp_ordered("ord", wanted, wanted))
+        return builder.icmp_unsigned("!=", builder.bitcast(is_lost, ir.IntType(LANES)), ir.IntType(LANES)(0))
 
-    return vector(count, value), generate
+    return types.boolean(value, wanted), generate
 
 
 @intrinsic
