@@ -3,18 +3,20 @@
 from gibbsite.kernels.bland import best_of_columns, crookedness, divide_by_bland
 from gibbsite.kernels.block import scan_block
 from gibbsite.kernels.cells import cell_products
+from gibbsite.kernels.combinations import (
+    combine_bands,
+    combine_bands_by_column,
+    combine_bands_of_strip,
+    project_lines,
+)
 from gibbsite.kernels.draws import draw_classes
 from gibbsite.kernels.hidden import estimate_round
 from gibbsite.kernels.lanes import add_odds, find_anchors, fit_best, indicate, lay_out, log_density, uniforms
 from gibbsite.kernels.lines import (
     add_artefact,
     bridge_gaps,
-    combine_bands,
-    combine_bands_by_column,
-    combine_bands_of_strip,
     divide_air,
     divide_columns,
-    project_lines,
     survey_stored,
     take_lines,
     take_stored,
