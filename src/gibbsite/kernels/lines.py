@@ -13,6 +13,9 @@ from gibbsite.kernels.strips import any_lost, fetch_ahead, load_from, mask_beyon
 from gibbsite.kernels.vectors import LANES, aligned_lines, load, spread, store
 
 _NAN = np.float32(np.nan)
+_BANDS_AHEAD = 8
+"""Bands that are asked for before they are wanted: 4 to 48 do as well, the next strip instead, which has to wait in the
+cache behind all that is made of this one, does not (100 and 130 ms for a scene, 80 now; none: 95)."""
 
 
 @njit(nogil=True, cache=True)
@@ -79,9 +82,9 @@ def take_stored(stored, band, bounds, light, start):
             continue
         total = spread(np.float32(0.0))
         for b in range(n_bands):
+            # Bands lie too far apart for the processor to guess the next ones.
+            fetch_ahead(stored, (y * n_stored + band[min(b + _BANDS_AHEAD, n_bands - 1)]) * n_samples + start)
             here = (y * n_stored + band[b]) * n_samples + start
-            # The next strip of the block will be wanted soon, and lies too far apart for the processor to guess it.
-            fetch_ahead(stored, here + LANES)
             # Light stays in memory: with it in registers too the loop takes a third longer.
             value = mask_beyond(load_from(stored, here), low, high, fill) * load_from(light, y * n_samples + start)
             store(target, y * n_bands + b, value)

@@ -25,7 +25,7 @@ def load_from(_typing, array, offset):
 
 @intrinsic
 def fetch_ahead(_typing, array, offset):
-    """Ask for the vector that starts `offset` numbers into an array of float32, to be read from the cache later."""
+    """Ask for the vector that starts `offset` numbers into an array of float32, to be read from the cache soon."""
 
     def generate(context, builder, signature, arguments):
         array, offset = open_arrays(context, builder, signature, arguments)
@@ -34,8 +34,8 @@ def fetch_ahead(_typing, array, offset):
         prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         for start in range(0, LANES, _CACHE_LINE):
             place = builder.gep(array.data, [builder.add(offset, INDEX(start))])
-            # To read, into the second-level cache (the first is too small), of data.
-            builder.call(prefetch, [builder.bitcast(place, byte), whole(0), whole(2), whole(1)])
+            # To read, into the nearest cache, of data.
+            builder.call(prefetch, [builder.bitcast(place, byte), whole(0), whole(3), whole(1)])
         return context.get_dummy_value()
 
     return types.void(array, offset), generate
