@@ -62,14 +62,16 @@ class CleanedScene:
         """
 
         def of_rows(rows: slice) -> Result:
-            return of_block(rows.start, [of_strip(self._finish(strip)) for strip in self._prepare(rows)])
+            prepare = self._prepare(rows)
+            # Nothing holds on to a strip that is done with: the next one takes its place in the cache.
+            return of_block(rows.start, [of_strip(self._finish(prepare(start))) for start in self._starts()])
 
         def of_ratios(block: Block) -> Result:
             return of_block(block.first, [of_strip(self._finish(strip)) for strip in cut(block)])
 
         if self.corrections.ratio is None:
             return in_order(of_rows, self._rows(every))
-        prepared = in_order(lambda rows: self.join(list(self._prepare(rows))), self._rows(1))
+        prepared = in_order(lambda rows: self.join([*map(self._prepare(rows), self._starts())]), self._rows(1))
         ratioed = self._divide_by_bland(prepared)
         return in_order(of_ratios, (block for block in ratioed if (block.first // GROUP_LINES) % every == 0))
 
@@ -124,28 +126,33 @@ class CleanedScene:
         for start in range(0, n_lines, lines if every == 1 else lines * every):
             yield slice(start, min(start + lines, n_lines))
 
-    def _prepare(self, rows: slice) -> Iterator[Block]:
-        """The strips of these lines, with all corrections that look no further than the next lines."""
+    def _starts(self) -> range:
+        """The first samples of the strips."""
+        return range(0, self.source.valid.shape[1], LANES)
+
+    def _prepare(self, rows: slice) -> Callable[[int], Block]:
+        """The strips of these lines, by their first sample, with all corrections that look no further than the next
+        lines."""
         find = self.corrections.spikes
         in_columns = find is not None and find.in_columns
-        n_lines, width = self.source.valid.shape
+        n_lines = len(self.source.valid)
         inner = slice(max(0, rows.start - in_columns), min(n_lines, rows.stop + in_columns))
         outer = inner if find is None else slice(max(0, inner.start - 1), min(n_lines, inner.stop + 1))
         strip = lit.strips(self.source, self.corrections, outer)
         mine = slice(rows.start - outer.start, rows.stop - outer.start)
-        for start in range(0, width, LANES):
-            lines = strip(start)
-            counts = np.zeros((inner.stop - inner.start, LANES), np.int32)
-            n_despiked = counts[rows.start - inner.start : rows.stop - inner.start]
+        along = inner.start - outer.start, inner.stop - outer.start
+        down = mine.start, mine.stop if in_columns else mine.start
+
+        def prepare(start: int) -> Block:
+            lines, counts = strip(start), np.zeros((inner.stop - inner.start, LANES), np.int32)
             if find is not None:
-                first, last = inner.start - outer.start, inner.stop - outer.start
-                kernels.despike_spectra(lines, find.windows, find.sigma, first, last, counts)
-                if in_columns:
-                    kernels.despike_columns(lines, find.sigma, mine.start, mine.stop, n_despiked)
+                kernels.despike(lines, find.windows, find.sigma, along, down, counts)
             lines = lines[mine]
             if self.corrections.gain is not None and not self._evens_out_at_once():
                 kernels.divide_columns(lines, self.corrections.gain, lit.columns(self.source, rows, start))
-            yield Block(rows.start, start, lines, n_despiked)
+            return Block(rows.start, start, lines, counts[rows.start - inner.start : rows.stop - inner.start])
+
+        return prepare
 
     def _evens_out_at_once(self) -> bool:
         """Whether stripes and smile are taken out by one set of weights: no step may stand between them."""

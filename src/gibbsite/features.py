@@ -199,11 +199,7 @@ def strip_projection(basis: Basis) -> Callable[[NDArray[np.float32]], tuple[NDAr
     axes = np.ascontiguousarray(basis.axes.T, np.float32)
     within = np.linalg.inv(basis.axes @ basis.axes.T)
 
-    def project_strip(strip: NDArray[np.float32]) -> tuple[NDArray[np.float32], Floats]:
-        feature, rest = kernels.project_lines(strip, table, axes, within)
-        return feature, np.sqrt(np.maximum(rest, 0.0))
-
-    return project_strip
+    return lambda strip: kernels.project_lines(strip, table, axes, within)
 
 
 def quantise(values: NDArray[np.floating], step: float = FIXED_STEP, clip: float = FIXED_CLIP) -> NDArray[np.int16]:

@@ -36,8 +36,8 @@ def column_gains(source: Source, corrections: Corrections) -> NDArray[np.float32
     median, limit = map(np.concatenate, zip(*in_order(partial(_look, keys), some_bands), strict=True))
     ratio = stripes.move(median, limit, scene.sums(median.astype(np.float32), limit))
     ratio = ratio[:, : int(source.column.max()) + 1]
-    by_band = in_order(lambda some: stripes.column_gains(ratio[some]), some_bands)
-    return np.concatenate(list(by_band)).astype(np.float32)
+    # In one thread: two would wait for each other at every operation on arrays so small.
+    return np.concatenate([stripes.column_gains(ratio[some]) for some in some_bands]).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)

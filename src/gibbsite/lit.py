@@ -28,7 +28,8 @@ def strips(source: Source, corrections: Corrections, rows: slice) -> Callable[[i
 
     def strip(start: int) -> Lines:
         lines, has_gaps = stored(start)
-        kernels.bridge_gaps(lines, has_gaps, wavelength)
+        if has_gaps.any():
+            kernels.bridge_gaps(lines, has_gaps, wavelength)
         if air is not None:
             column = columns(source, rows, start)
             kernels.divide_air(lines, air.log_transmission, column, air.inside, air.outside)

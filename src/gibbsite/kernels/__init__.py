@@ -25,7 +25,7 @@ from gibbsite.kernels.seats import change_seat, choose_seats, log_fit, part_seat
 from gibbsite.kernels.sides import take_sides
 from gibbsite.kernels.smile import nearest_bands, polynomial_weights
 from gibbsite.kernels.spectra import number_cells, take_bands, take_spectra, values_of_rank
-from gibbsite.kernels.spikes import despike_columns, despike_spectra
+from gibbsite.kernels.spikes import despike, despike_columns, despike_spectra
 from gibbsite.kernels.stripes import (
     MOST_ADDED,
     add_level_ratios,
@@ -57,6 +57,7 @@ __all__ = [
     "combine_bands_by_column",
     "combine_bands_of_strip",
     "crookedness",
+    "despike",
     "despike_columns",
     "despike_spectra",
     "divide_air",

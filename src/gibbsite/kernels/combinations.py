@@ -77,8 +77,8 @@ def combine_bands_of_strip(lines, start, weight):
 def project_lines(lines, table, axes, within):
     """Features (line, feature, LANES) of standardised values z, and what z has beyond them (line, LANES).
 
-    `table` (4, band) is low, high, mean and 1/scale; axes are (band, feature). The rest is the mean square over bands
-    of z less its projection on the axes; `within` (feature, feature) is the inverse of axesᵀ · axes.
+    `table` (4, band) is low, high, mean and 1/scale; axes are (band, feature). The rest is the root mean square over
+    bands of z less its projection on the axes; `within` (feature, feature) is the inverse of axesᵀ · axes.
     """
     n_lines, n_bands, _ = lines.shape
     n_features = axes.shape[1]
@@ -99,7 +99,8 @@ def project_lines(lines, table, axes, within):
         score_class(z, offset, axes, (0, n_features), nothing, feature[y], best)
         _subtract_projection(feature[y], within, square[0], rest[y])
         for i in range(LANES):
-            rest[y, i] /= n_bands
+            # Rounding may leave less than nothing; what is not a number stays so.
+            rest[y, i] = np.sqrt(max(rest[y, i], 0.0) / n_bands)
     return feature, rest
 
 
