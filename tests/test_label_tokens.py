@@ -71,3 +71,15 @@ def test_a_label_that_leads_the_parser_in_circles_is_refused(tmp_path: Path) -> 
     label.write_text(text.replace("LINE_SAMPLES", "= LINE_SAMPLES", 1), "latin-1")
     with pytest.raises(InputError, match=r"broken label .*no end"):
         pds.read_label(label)
+
+
+@pytest.mark.parametrize("day", ["2008-03-06", "2008-13-06", "2008-066", "08-03-06"])
+@pytest.mark.parametrize("time", ["", "T11:42:17", "T11:42:17.318", "T11:42:17.318402", "T11:42:60", "T11:42:17Z"])
+def test_a_date_is_what_pvl_makes_of_it(day: str, time: str) -> None:
+    found = []
+    for decoder in (pds._Decoder(), pds.pvl.decoder.OmniDecoder()):
+        try:
+            found.append(decoder.decode_datetime(day + time))
+        except (TypeError, ValueError):  # it stumbles over some that are none
+            found.append(None)
+    assert found[0] == found[1]

@@ -114,7 +114,7 @@ def noise_sums(cell: Cells, pixel: Integers, width: int, most_pairs: int = MOST_
     pixel = pixel[order]
     left = np.flatnonzero((np.diff(pixel) == 1) & (pixel[1:] % width != 0))
     left = left[:: -(-len(left) // most_pairs) or 1]
-    return band_sums(cell[:, order[left + 1]] - cell[:, order[left]], 2 * CELLS)
+    return band_sums(cell.take(order[left + 1], axis=1) - cell.take(order[left], axis=1), 2 * CELLS)
 
 
 class Learnt(NamedTuple):
