@@ -190,7 +190,7 @@ EDGES = {
     *("product", "product_kinds", "observation", "ingest", "mars", "projection", "projected", "footprints"),
     *("label_files", "labels", "drawings", "places", "shapes", "points", "rois", "class_raster", "raster_grid"),
     *("inspection", "survey", "quicklook"),
-    *("sources", "corrections", "blocks", "lit", "gains", "cleaned", "before_after", "feature_store"),
+    *("sources", "corrections", "blocks", "lit", "gains", "cleaned", "before_after", "growing", "feature_store"),
     *("truth", "pixels"),
     *(
         "chain",

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from gibbsite import store
@@ -128,25 +127,3 @@ def test_a_store_of_another_layout_is_refused(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(InputError, match=rf"layout 99\), expected 'cube' \(layout {store.CONTRACT}\)"):
         store.read(tmp_path / "a.zarr", "cube")
-
-
-@pytest.mark.parametrize("shape", [(10,), (10, 3), (8, 3), (3,)])
-def test_chunks_that_are_put_are_the_files_that_zarr_writes(tmp_path, shape):
-    values = np.random.default_rng(1).integers(0, 9, shape).astype(np.int16)
-    # Zarr leaves out what holds nothing.
-    values[4:8] = 0
-    layout = {"shape": shape, "dtype": "int16", "chunks": (4, *shape[1:]), "fill_value": 0}
-    dims = ("pixel", "feature")[: len(shape)]
-    for name in ("zarr", "put"):
-        with store.create(tmp_path / name, "features") as group:
-            array = store.add_array(group, "x", dims, **layout)
-            if name == "zarr":
-                array[...] = values
-            else:
-                for number, start in enumerate(range(0, len(values), 4)):
-                    store.put_chunk(array, number, values[start : start + 4])
-    assert names(tmp_path / "put") == names(tmp_path / "zarr")
-    for path in (tmp_path / "zarr").rglob("*"):
-        if path.is_file():
-            assert (tmp_path / "put" / path.relative_to(tmp_path / "zarr")).read_bytes() == path.read_bytes()
-    np.testing.assert_array_equal(store.read(tmp_path / "put", "features")["x"][...], values)

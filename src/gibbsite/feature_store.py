@@ -8,12 +8,10 @@ that were replaced in it. A basis store holds the arrays of `features.Basis` und
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from gibbsite import store
@@ -21,6 +19,7 @@ from gibbsite.differences import differences
 from gibbsite.errors import InputError
 from gibbsite.features import FIXED_CLIP, FIXED_STEP, Basis
 from gibbsite.fences import Fences
+from gibbsite.growing import Growing
 from gibbsite.scene import Grid
 from gibbsite.settings import Clean
 
@@ -109,10 +108,8 @@ class Written(NamedTuple):
     n_despiked: int
 
 
-def write_features(
-    path: Path, blocks: Iterable[FeatureBlock], most_pixels: int, basis: Basis, scene: str, grid: Grid
-) -> Written:
-    """What was written: a features store filled block by block, of at most `most_pixels` pixels."""
+def write_features(path: Path, blocks: Iterable[FeatureBlock], basis: Basis, scene: str, grid: Grid) -> Written:
+    """What was written: a features store filled block by block."""
     n_features = len(basis.axes)
     facts = {
         "scene": scene,
@@ -122,30 +119,26 @@ def write_features(
         "basis": basis.digest(),
     }
     layouts = {
-        "feature": (("pixel", "feature"), (most_pixels, n_features), "int16"),
-        "pixel": (("pixel",), (most_pixels,), "int64"),
-        "error": (("pixel",), (most_pixels,), "float32"),
-        "n_despiked": (("pixel",), (most_pixels,), "uint16"),
+        "feature": (("pixel", "feature"), (CHUNK_PIXELS, n_features), "int16"),
+        "pixel": (("pixel",), (CHUNK_PIXELS,), "int64"),
+        "error": (("pixel",), (CHUNK_PIXELS,), "float32"),
+        "n_despiked": (("pixel",), (CHUNK_PIXELS,), "uint16"),
     }
-    chunks = _whole_chunks(blocks)
-    # Who makes the blocks in threads is at work on the next ones while the store is made, and must not wait for it.
-    first = list(islice(chunks, 1))
-    with store.create(path, "features", **facts) as group, ThreadPoolExecutor(len(layouts)) as pool:
-        arrays = {name: pool.submit(_growing, group, name, *layout) for name, layout in layouts.items()}
+    with store.writing(path) as part, ThreadPoolExecutor(len(layouts)) as pool:
+        arrays = {name: Growing(part / name, *layout) for name, layout in layouts.items()}
         n_pixels = n_clipped = n_despiked = 0
-        for block in _written(chain(first, chunks), arrays, pool):
+        for block in _written(_whole_chunks(blocks), arrays, pool):
             n_pixels, n_clipped = n_pixels + len(block.pixel), n_clipped + block.n_clipped
             n_despiked += int(block.n_despiked.sum())
-        if n_pixels < most_pixels:
-            for made in arrays.values():
-                made.result().resize((n_pixels, *made.result().shape[1:]))
+        for array in arrays.values():
+            array.finish(n_pixels)
         written = Written(n_pixels, n_clipped / max(1, n_pixels * n_features), n_despiked)
-        group.attrs["clipped_share"] = written.clipped_share
+        store.make_group(part, "features", **facts, clipped_share=written.clipped_share)
     return written
 
 
 def _written(
-    blocks: Iterable[FeatureBlock], arrays: dict[str, Future[zarr.Array]], pool: ThreadPoolExecutor
+    blocks: Iterable[FeatureBlock], arrays: dict[str, Growing], pool: ThreadPoolExecutor
 ) -> Iterator[FeatureBlock]:
     """The blocks, each put into the arrays behind the one before, in threads while the next is made."""
     first, puts = 0, deque[Future[None]]()
@@ -160,10 +153,10 @@ def _written(
         put.result()
 
 
-def _put(array: Future[zarr.Array], first: int, values: NDArray[np.generic]) -> None:
+def _put(array: Growing, first: int, values: NDArray[np.generic]) -> None:
     """Put values into the array from chunk `first` on."""
     for number, start in enumerate(range(0, len(values), CHUNK_PIXELS), first):
-        store.put_chunk(array.result(), number, values[start : start + CHUNK_PIXELS])
+        array.put(number, values[start : start + CHUNK_PIXELS])
 
 
 def _whole_chunks(blocks: Iterable[FeatureBlock]) -> Iterator[FeatureBlock]:
@@ -194,8 +187,3 @@ def _cut(block: FeatureBlock, some: slice) -> FeatureBlock:
     return FeatureBlock(
         block.pixel[some], block.feature[some], block.error[some], block.n_despiked[some], block.n_clipped
     )
-
-
-def _growing(group: zarr.Group, name: str, dims: tuple[str, ...], shape: tuple[int, ...], dtype: str) -> zarr.Array:
-    chunks = (CHUNK_PIXELS, *shape[1:])
-    return store.add_array(group, name, dims, shape=shape, dtype=dtype, chunks=chunks, fill_value=0)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import zarr
-from numcodecs import Blosc
 from numpy.typing import NDArray
 from zarr.codecs import BloscCodec
 
@@ -27,7 +26,7 @@ CONTRACT = 4
 CHUNK_PIXELS = 2**20
 """Of arrays with one value per pixel of the grid: who wants a few lines need not read them all."""
 
-_COMPRESSOR, _LEVEL = "lz4", 5
+COMPRESSOR, LEVEL = "lz4", 5
 """Of all chunks; their bytes are shuffled before."""
 
 
@@ -96,8 +95,12 @@ def writing_together(folder: Path) -> Iterator[Path]:
 def create(path: Path, kind: str, **facts: Any) -> Iterator[zarr.Group]:
     """A new Zarr group of this kind, with `facts` (JSON-able) as attributes; appears at `path` when complete."""
     with writing(path) as part:
-        group = zarr.create_group(store=part, attributes={"kind": kind, "contract": CONTRACT, **facts})
-        yield group
+        yield make_group(part, kind, **facts)
+
+
+def make_group(folder: Path, kind: str, **facts: Any) -> zarr.Group:
+    """A Zarr group of this kind in the folder, around the arrays that it may hold already."""
+    return zarr.create_group(store=folder, attributes={"kind": kind, "contract": CONTRACT, **facts})
 
 
 def read(path: Path, kind: str) -> zarr.Group:
@@ -128,7 +131,7 @@ def add_array(
 
     Keyword `fill_value` sets what unwritten chunks read as, `attributes` the array's own facts.
     """
-    codec = BloscCodec(cname=_COMPRESSOR, clevel=_LEVEL, shuffle="shuffle")
+    codec = BloscCodec(cname=COMPRESSOR, clevel=LEVEL, shuffle="shuffle")
     if data is None:
         return group.create_array(name, dimension_names=dims, compressors=codec, **layout)
     data = np.ascontiguousarray(data)
@@ -145,24 +148,6 @@ def add_array(
     if data.size:
         array[...] = data
     return array
-
-
-def put_chunk(array: zarr.Array, number: int, values: NDArray[Any]) -> None:
-    """Put values into a chunk of a new array, by its number along the first axis; only the last one may be short.
-
-    The same file as `array[...] = values` makes, for which zarr takes a millisecond, mostly with the interpreter's lock
-    in its hands: all threads that clean spectra would wait for it.
-    """
-    # As the array's codec writes them, on whatever machine.
-    nothing = np.full(array.chunks, array.fill_value, array.dtype.newbyteorder("<"))
-    whole = nothing.copy()
-    whole[: len(values)] = values
-    if np.array_equal(whole.view(np.uint8), nothing.view(np.uint8)):
-        return
-    key = array.metadata.encode_chunk_key((number, *[0] * (array.ndim - 1)))
-    place = Path(array.store.root) / array.path / key
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(Blosc(_COMPRESSOR, _LEVEL, Blosc.SHUFFLE).encode(whole))
 
 
 def line_chunks(shape: tuple[int, int]) -> tuple[int, int]:

@@ -88,6 +88,4 @@ def write(out: Path, scene: CleanedScene, basis: Basis, look: QuickLook | None =
             yield block
         scene.check_usable(n_usable)
 
-    source = scene.source
-    most = max(1, int(source.valid.sum()))
-    return feature_store.write_features(out, blocks(), most, basis, source.name, source.grid)
+    return feature_store.write_features(out, blocks(), basis, scene.source.name, scene.source.grid)
