@@ -72,7 +72,7 @@ class ImageFile:
     """Where the file's size had to settle what the label says."""
 
 
-_USUAL_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?", re.ASCII)
+_USUAL_DATE = re.compile(r"\d{4}-\d\d-\d\dT(?!24)\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?", re.ASCII)
 
 
 class _Decoder(pvl.decoder.OmniDecoder):

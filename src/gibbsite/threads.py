@@ -1,6 +1,7 @@
 """Work shared out to threads, its results in order: kernels release the interpreter's lock."""
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -44,29 +45,51 @@ def _libraries() -> ThreadpoolController:
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """The results in the order of the items, a few of them worked out ahead: memory stays bounded.
-
-    The function must not ask for results in order itself, or the threads may all wait for each other.
-    """
+    """The results in the order of the items, a few of them worked out ahead: memory stays bounded."""
+    if _here.is_of_pool:
+        # All threads might wait for each other.
+        yield from map(function, items)
+        return
     workers = n_threads()
     pool, waiting = _pool(workers), deque[Future[Result]]()
     try:
         for item in items:
             waiting.append(pool.submit(function, item))
             if len(waiting) > AHEAD * workers:
-                yield waiting.popleft().result()
+                yield _first(waiting)
         while waiting:
-            yield waiting.popleft().result()
+            yield _first(waiting)
     finally:
-        for future in waiting:
-            future.cancel()
-        wait(waiting)
+        begun = [future for future in waiting if not future.cancel()]
+        # Python may clear away what nobody holds any more in a thread of the pool.
+        if not _here.is_of_pool:
+            wait(begun)
+
+
+def _first(waiting: deque[Future[Result]]) -> Result:
+    """The result of the first, which is then gone; an interrupt while it is waited for leaves it there."""
+    result = waiting[0].result()
+    waiting.popleft()
+    return result
+
+
+class _Here(threading.local):
+    """What is told of each thread."""
+
+    is_of_pool = False
+
+
+_here = _Here()
+
+
+def _join_pool() -> None:
+    _here.is_of_pool = True
 
 
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
     """So many threads, which stay: to start and end them for every pass over a scene takes 5 ms of it all."""
-    return ThreadPoolExecutor(workers)
+    return ThreadPoolExecutor(workers, initializer=_join_pool)
 
 
 if hasattr(os, "register_at_fork"):

@@ -191,7 +191,7 @@ def _band_residuals(*windows, has_signs=True):
 
 _residuals_3, _residuals_5, _residuals_7 = _band_residuals(3), _band_residuals(5), _band_residuals(7)
 _residuals_9, _residuals_11 = _band_residuals(9), _band_residuals(11)
-_usual_residuals = _band_residuals(11, 7, 3, has_signs=False)
+_usual_residuals, _usual_with_signs = _band_residuals(11, 7, 3, has_signs=False), _band_residuals(11, 7, 3)
 
 
 @njit(nogil=True, cache=True)
@@ -209,12 +209,17 @@ def band_residuals(values, windows, residual, largest):
     or 11 bands, and no more than there are) around each; at the ends, of the nearest so many.
 
     Row k of `largest` (group, sample), of which there is one for every AT_ONCE bands, is set to no less than the
-    largest |residual| of the AT_ONCE bands from ENDS + k · AT_ONCE on, but for the last ENDS bands.
+    largest |residual| of the AT_ONCE bands from ENDS + k · AT_ONCE on, but for the last ENDS bands. Samples that are
+    not a number in some bands only have residuals of no meaning.
     """
     n_bands, n_samples = values.shape
     is_usual = len(windows) == 3 and windows[0] == 11 and windows[1] == 7 and windows[2] == 3
-    if is_usual and not _has_signs(values):
-        _usual_residuals(values, residual.reshape(3 * n_bands, n_samples), largest)
+    if is_usual:
+        together = residual.reshape(3 * n_bands, n_samples)
+        if _has_signs(values):
+            _usual_with_signs(values, together, largest)
+        else:
+            _usual_residuals(values, together, largest)
         return
     for number in range(len(windows)):
         if windows[number] == 3:

@@ -59,8 +59,8 @@ def take_bands(lines, usable):
 
 @njit(nogil=True, cache=True)
 def values_of_rank(bands, chosen, rank):
-    """The values (band, rank) that have these rising ranks, from 0, among the chosen spectra of bands (band, spectrum),
-    all finite.
+    """The values (band, rank) that have these ranks, from 0, among the chosen spectra of bands (band, spectrum), all
+    finite. Ranks rise in the lower half, and in the upper.
 
     A sample tells about how far from the ends they lie; only what lies as far out is looked at twice.
     """

@@ -22,12 +22,13 @@ _TO_SIGMA_OF_STEPS = np.float32(0.7236012)
 @njit(nogil=True, cache=True)
 def despike(lines, windows, n_sigma, along, down, replaced):
     """`despike_spectra` in the lines from along[0] to along[1], which `replaced` counts, and then `despike_columns` in
-    those from down[0] to down[1] among them.
+    those from down[0] to down[1] among them, of which there may be none.
 
     One call for both: between two a thread has to wait for the interpreter.
     """
     despike_spectra(lines, windows, n_sigma, along[0], along[1], replaced)
-    despike_columns(lines, n_sigma, down[0], down[1], replaced[down[0] - along[0] : down[1] - along[0]])
+    if down[0] < down[1]:
+        despike_columns(lines, n_sigma, down[0], down[1], replaced[down[0] - along[0] : down[1] - along[0]])
 
 
 @njit(nogil=True, cache=True)
