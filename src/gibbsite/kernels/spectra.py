@@ -45,14 +45,10 @@ def take_bands(lines, usable):
     for y in range(n_lines):
         sample = np.flatnonzero(usable[y])
         n = len(sample)
-        is_one_stretch = n > 0 and sample[-1] - sample[0] == n - 1
         for b in range(n_bands):
             source, target = lines[y, b], bands[b, first : first + n]
-            if is_one_stretch:
-                target[:] = source[sample[0] : sample[0] + n]
-            else:
-                for t in range(n):
-                    target[t] = source[sample[t]]
+            for t in range(n):
+                target[t] = source[sample[t]]
         first += n
     return bands
 
